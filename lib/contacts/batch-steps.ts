@@ -76,7 +76,8 @@ function refuseImpossible(tx: Tx, { stored, lists, results }: State, operations:
   return operations.filter((operation) => {
     const { at, op, key, id, listField, confirmed } = operation
     const missing = operation.lists.findIndex((listId) => !lists.has(listId))
-    if (op !== 'upsert' && !stored.has(key)) {
+    const contact = stored.get(key)
+    if (op !== 'upsert' && (!contact || (id !== undefined && contact.id !== id))) {
       refuse(results, at, { [id === undefined ? 'email' : 'id']: ['No such contact.'] })
     } else if (missing >= 0) {
       refuse(results, at, { [listField === 'lists' ? `lists.${missing}` : listField]: ['No such list.'] })
@@ -169,6 +170,7 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
     for (const operation of operations) {
       const stored = state.stored.get(operation.key)!
       const { texts, tags, attributes } = operation.change!
+      if (tags) await tx.transaction.pause() // a contact may have hundreds of other tags
       const merged = attempt(state, operation, () => mergeAttributes(stored, attributes))
       if (!merged) continue
       const { id: contactId } = stored
@@ -244,7 +246,10 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
     finish(state, operations)
   },
   async delete(tx, state, operations) {
-    for (const { key } of operations) await eraseContact(tx, state.stored.get(key)!.id)
+    for (const { key } of operations) {
+      await tx.transaction.pause()
+      await eraseContact(tx, state.stored.get(key)!.id)
+    }
     finish(state, operations)
   },
 }

@@ -1,5 +1,5 @@
 /** Many operations on contacts in one call. */
-import { type Context, isAdmin } from '../context.ts'
+import { type Context, isAdmin, type Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { parse } from '../parse.ts'
 import { type AbortInput, AbortOptions } from '../signal.ts'
@@ -7,7 +7,6 @@ import { transact } from '../storage/transaction.ts'
 import {
   Batch,
   type BatchInput,
-  type BatchOperation,
   type BatchOperationInput,
   type BatchOperationResult,
   parseOperation,
@@ -42,13 +41,13 @@ export async function runBatch(
   const { operations } = parse(Batch, Array.isArray(input) ? { operations: input } : input)
   const { signal } = parse(AbortOptions, options, 'options')
   const results: BatchOperationResult[] = []
-  const planned = await planOperations(ctx, operations, results)
-  for (const steps of transactionsOf(planned, await countDeliveries(ctx))) {
+  const parsed = parseOperations(ctx, operations, results)
+  for (const some of transactionsOf(parsed, await countDeliveries(ctx))) {
     const save = () =>
       transact(ctx, async (tx) => {
         await lockBatches(tx)
         const done: [number, BatchOperationResult][] = []
-        for (const step of steps) done.push(...(await runStep(tx, step)))
+        for (const step of stepsOf(await findKeys(tx, some, done))) done.push(...(await runStep(tx, step)))
         return done
       })
     const done = await inTurn(ctx, signal, save)
@@ -57,13 +56,11 @@ export async function runBatch(
   return results
 }
 
-/** Parses the operations and finds the address of each contact. Writes the results of those that are refused. */
-async function planOperations(
-  ctx: Context,
-  inputs: readonly unknown[],
-  results: BatchOperationResult[],
-): Promise<Planned[]> {
-  const parsed: (BatchOperation & { at: number })[] = []
+type Parsed = Omit<Planned, 'key'>
+
+/** Parses the operations. Writes the results of those that are refused. */
+function parseOperations(ctx: Context, inputs: readonly unknown[], results: BatchOperationResult[]): Parsed[] {
+  const parsed: Parsed[] = []
   for (const [at, input] of inputs.entries()) {
     try {
       const operation = parseOperation(input)
@@ -74,13 +71,22 @@ async function planOperations(
       results[at] = { status: 'refused', errors: refusal(error).refused.errors! }
     }
   }
-  const ids = [...new Set(parsed.flatMap(({ id }) => id ?? []))]
-  const found = ids.length > 0 ? await listEmailKeys(ctx, { client_id: ctx.clientId, ids }) : []
+  return parsed
+}
+
+/** Finds the address that each contact has now. Adds the results of operations on contacts that do not exist. */
+async function findKeys(
+  tx: Tx,
+  operations: readonly Parsed[],
+  results: [number, BatchOperationResult][],
+): Promise<Planned[]> {
+  const ids = [...new Set(operations.flatMap(({ id }) => id ?? []))]
+  const found = ids.length > 0 ? await listEmailKeys(tx, { client_id: tx.clientId, ids }) : []
   const keys = new Map(found.map(({ id, email_key }) => [id, email_key]))
-  return parsed.flatMap((operation) => {
+  return operations.flatMap((operation) => {
     const key = operation.emailKey ?? keys.get(operation.id!)
     if (key !== undefined) return [{ ...operation, key }]
-    results[operation.at] = { status: 'refused', errors: { id: ['No such contact.'] } }
+    results.push([operation.at, { status: 'refused', errors: { id: ['No such contact.'] } }])
     return []
   })
 }
@@ -97,31 +103,43 @@ const rowsOfAuditEntry = 1
 /** Every step runs some statements, however few operations it has. */
 const rowsOfStep = 10
 
-/**
- * Divides the operations into transactions, and these into steps. All operations of a step concern different contacts, so
- * that the step can run those of one kind together without changing the result.
- */
-function* transactionsOf(planned: readonly Planned[], deliveries: DeliveryCounts): Generator<Step[]> {
-  let steps: Map<string, Planned>[] = []
+/** Divides the operations into transactions of about the same number of rows. */
+function* transactionsOf(operations: readonly Parsed[], deliveries: DeliveryCounts): Generator<Parsed[]> {
+  let some: Parsed[] = []
+  let step = new Set<unknown>()
   let rows = 0
-  for (const operation of planned) {
-    let step = steps.at(-1)
-    if (!step || step.has(operation.key)) {
-      step = new Map()
-      steps.push(step)
+  for (const operation of operations) {
+    const name = operation.id ?? operation.emailKey
+    if (step.size === 0 || step.has(name)) {
+      step = new Set()
       rows += rowsOfStep
     }
-    step.set(operation.key, operation)
+    step.add(name)
+    some.push(operation)
     rows += rowsOfOperation(operation, deliveries)
     if (rows < maxRowsPerTransaction) continue
-    yield steps
-    steps = []
+    yield some
+    some = []
+    step = new Set()
     rows = 0
   }
-  if (steps.length > 0) yield steps
+  if (some.length > 0) yield some
 }
 
-function rowsOfOperation({ op, contact, change, tags, lists }: Planned, deliveries: DeliveryCounts): number {
+/**
+ * Divides operations into steps. All operations of a step concern different contacts, so that the step can run those of
+ * one kind together without changing the result.
+ */
+function stepsOf(planned: readonly Planned[]): Step[] {
+  const steps: Map<string, Planned>[] = []
+  for (const operation of planned) {
+    if (steps.length === 0 || steps.at(-1)!.has(operation.key)) steps.push(new Map())
+    steps.at(-1)!.set(operation.key, operation)
+  }
+  return steps
+}
+
+function rowsOfOperation({ op, contact, change, tags, lists }: Parsed, deliveries: DeliveryCounts): number {
   const { perContact, perEvent } = deliveries
   if (op === 'delete') return rowsOfErasure + perEvent
   if (contact) return rowsOfAuditEntry + rowsOf(contact, deliveries) + perContact + lists.length * (1 + perContact)

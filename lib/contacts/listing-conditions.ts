@@ -40,6 +40,8 @@ export const listingParameters = {
   /** The last id that may be returned. */
   until: int,
   limit: int,
+  /** Maximum contacts that an `examine…` statement looks at. */
+  examined: int,
   ...filterParameters,
   // The attribute whose index may be scanned, and the other ones.
   ...attributeValue,
@@ -70,13 +72,25 @@ export type Flags = Readonly<Record<(typeof flags)[number], boolean>>
 export interface ScanRow {
   readonly id: number
   readonly counted?: number
+  /** Number of rows before the filters. Only of the `examine…` statements. */
+  readonly examined?: number
 }
 
 export type Slots = { readonly [K in keyof typeof listingParameters]: RawBuilder<unknown> }
 
-/** Returns the operator of the rows that follow a position. */
-export function beyond(on: Pick<Flags, 'desc'>): RawBuilder<unknown> {
-  return on.desc ? sql`<` : sql`>`
+/** Whether a scan reads contacts that it then leaves out, so that the limit does not bound its time. */
+export function isFiltered(on: Omit<Flags, 'desc' | 'counted'>): boolean {
+  return on.lists || on.tags || on.topics || on.search || on.attribute || on.others
+}
+
+/** Returns the condition of the rows that follow a position. */
+export function beyond(id: RawBuilder<unknown>, p: Slots, on: Pick<Flags, 'desc'>): RawBuilder<unknown> {
+  return on.desc ? sql`${id} < ${p.after}` : sql`${id} > ${p.after}`
+}
+
+/** Returns the condition of the rows that follow a position, up to the last id. */
+export function within(id: RawBuilder<unknown>, p: Slots, on: Pick<Flags, 'desc'>): RawBuilder<unknown> {
+  return sql`${beyond(id, p, on)} and ${id} ${on.desc ? sql`>=` : sql`<=`} ${p.until}`
 }
 
 /** With the flag `counted`, counts the rows of a scan. */
@@ -94,7 +108,7 @@ export function conditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Di
     on.attribute ? sql`and ${dialect.hasAttribute(contactId, p.attribute_id, p.value_key)}` : undefined,
     on.only ? sql`and ${dialect.isUnsubscribed(p.client_id, contactId)}` : undefined,
     on.only || on.unsubscribed ? undefined : sql`and not ${dialect.isUnsubscribed(p.client_id, contactId)}`,
-    on.others ? otherConditions(contactId, p, dialect, on) : undefined,
+    on.others ? otherConditions(contactId, p, dialect) : undefined,
     on.search ? sql`and ${dialect.matches(sql.ref('c.search'), p.search)}` : undefined,
   ]
   return sql.join(
@@ -107,10 +121,9 @@ export function conditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Di
  * Returns the conditions of the filters that have no flag of their own. With empty values they are always true. A flag
  * for each would make too many different statements.
  */
-function otherConditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, on: Flags): RawBuilder<unknown> {
+function otherConditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect): RawBuilder<unknown> {
   const createdAt = dialect.unindexed(sql.ref('c.created_at'))
-  return sql`and ${contactId} ${on.desc ? sql`>=` : sql`<=`} ${p.until}
-    and (not ${p.has_more_lists} or ${dialect.isMember('list', contactId, p.more_lists)})
+  return sql`and (not ${p.has_more_lists} or ${dialect.isMember('list', contactId, p.more_lists)})
     and (not ${p.has_more_tags} or ${dialect.isMember('tag', contactId, p.more_tags)})
     and (not ${p.has_more_topics} or ${dialect.isMember('topic', contactId, p.more_topics)})
     and not ${dialect.isMember('list', contactId, p.exclude_lists)}

@@ -1,33 +1,43 @@
 import type { Context } from '../context.ts'
 import type { Range } from '../page.ts'
 import { type Filters, hasCreatedFilter } from './filters.ts'
-import { type FilterValues, type Flags, type Kind, kinds, type ScanRow } from './listing-conditions.ts'
+import { type FilterValues, type Flags, isFiltered, type Kind, kinds, type ScanRow } from './listing-conditions.ts'
 import * as queries from './listing-queries.ts'
 
-/** Returns the ids of a range of the listing. `counted`: returns one row, the number of contacts and the last id. */
-export type Scan = (range: Range, counted?: boolean) => Promise<ScanRow[]>
+/** How a listing is read. */
+export interface ListingPlan {
+  /** Returns the ids of a range of the listing. */
+  list(range: Range): Promise<{ id: number }[]>
+  count(): Promise<number>
+}
 
 /** The parameters that all scans of a listing share. */
 interface Shared {
   readonly filters: Filters
-  readonly values: FilterValues & {
-    readonly client_id: number
-    readonly attribute_id: number
-    readonly value_key: string
-    readonly more_attributes: Filters['attributes']
-    readonly parts: readonly string[]
-  }
+  readonly values: Values
 }
 
-/** A scan over the contacts that one filter selects. It checks the other filters for each contact. */
-interface FilterScan {
-  readonly scan: UnboundedScan
-  /** Counts the selected contacts up to `maxCounted`. */
+type Values = FilterValues & {
+  readonly client_id: number
+  readonly attribute_id: number
+  readonly value_key: string
+  readonly more_attributes: Filters['attributes']
+  readonly parts: readonly string[]
+}
+
+/** The contacts that one filter selects. */
+interface Candidates {
+  /** Checks the other filters for some of them. */
+  readonly examine: Examine
+  /** Counts them up to `maxCounted`. */
   count(): Promise<queries.Sample | undefined>
 }
 
-/** `until`: the last id that may be returned. */
-type UnboundedScan = (range: Range & { readonly until: number }, flags: Flags) => Promise<ScanRow[]>
+/** `until`: the last id that may be returned. `examined`: maximum contacts to check. */
+type Examine = (
+  range: Range & { readonly until: number; readonly examined: number },
+  flags: Flags,
+) => Promise<ScanRow[]>
 
 /** Contacts of a filter are counted up to this number, to find the rarest filter. */
 const maxCounted = 200
@@ -41,18 +51,43 @@ const maxCreated = 5000
  * to `maxCounted` contacts the count decides, so a combination of filters costs no more than its rarest one. Above that the
  * choice is a guess. If the database's planner can choose the index, it does.
  */
-export async function planListing(ctx: Context, filters: Filters): Promise<Scan> {
-  const { client_id, values } = { client_id: ctx.clientId, values: filters.values }
-  const { lowest, highest } = hasCreatedFilter(values) ? await findIdRange(ctx, filters.values) : everyId
+export async function planListing(ctx: Context, filters: Filters): Promise<ListingPlan> {
   const attributes = await rarestFirst(ctx, filters.attributes)
   const [first = { attribute_id: 0, value_key: '' }, ...more_attributes] = attributes
-  const scan = await unboundedScan(ctx, {
-    filters,
-    values: { client_id, ...values, ...first, more_attributes, parts: [] },
-  })
-  return ({ after, desc, limit }, counted = false) => {
-    const within = desc ? Math.min(after, highest + 1) : Math.max(after, lowest - 1)
-    return scan({ after: within, until: desc ? lowest : highest, desc, limit }, { ...filters.flags, desc, counted })
+  const values = { client_id: ctx.clientId, ...filters.values, ...first, more_attributes, parts: [] }
+  const { ids, flags } = filters
+  if (ids) return inOneStatement((range, on) => queries.scanIds(ctx, { ...values, ids, ...range }, on), flags, everyId)
+  const bounds = hasCreatedFilter(values) ? await findIdRange(ctx, filters.values) : everyId
+  // Only SQLite reads in this process, so that a statement that examines many contacts would block it.
+  if (ctx.storage.dialect.search && isFiltered(flags)) {
+    return inBatches(await chooseCandidates(ctx, { filters, values }), flags, bounds)
+  }
+  return inOneStatement((range, on) => queries.scanContacts(ctx, { ...values, ...range }, on), flags, bounds)
+}
+
+const maxId = Number.MAX_SAFE_INTEGER
+
+/** Maximum contacts that one statement counts, so that other reads need not wait long. */
+const maxCountedPerStatement = 10_000
+
+/** Reads a range with one statement. */
+function inOneStatement(scan: Examine, flags: Filters['flags'], bounds: IdRange): ListingPlan {
+  const examined = maxId
+  return {
+    list: (range) =>
+      scan({ ...range, ...clamped(range, bounds), examined }, { ...flags, desc: range.desc, counted: false }),
+    async count() {
+      const limit = maxCountedPerStatement
+      let total = 0
+      for (let after = 0; ; ) {
+        const range = { ...clamped({ after, desc: false }, bounds), limit, desc: false, examined }
+        const [batch] = await scan(range, { ...flags, desc: false, counted: true })
+        const counted = Number(batch!.counted)
+        total += counted
+        if (counted < limit) return total
+        after = batch!.id
+      }
+    },
   }
 }
 
@@ -67,28 +102,73 @@ async function findIdRange(ctx: Context, { created_after, created_before }: Filt
   return members > maxCreated ? everyId : { lowest: lowest ?? 1, highest: highest ?? 0 }
 }
 
-const everyId = { lowest: 1, highest: Number.MAX_SAFE_INTEGER - 1 }
-
-async function unboundedScan(ctx: Context, shared: Shared): Promise<UnboundedScan> {
-  const { filters, values } = shared
-  const { ids, flags } = filters
-  if (ids) return (range, on) => queries.scanIds(ctx, { ...values, ids, ...range }, on)
-  const { search } = ctx.storage.dialect
-  if (!search) return contactScan(ctx, shared)
-  const scans = kinds.filter((kind) => flags[`${kind}s`]).map((kind) => memberScan(ctx, shared, kind))
-  if (flags.attribute) scans.push(attributeScan(ctx, shared))
-  if (flags.only) scans.push(unsubscribedScan(ctx, shared))
-  // Shorter search texts are not in the index.
-  if (flags.search && [...values.search].length >= search.shortestMatch) {
-    scans.push(matchScan(ctx, shared, await rarestParts(ctx, search.parts(values.search))))
-  }
-  return scans.length > 1 ? await rarestOf(scans) : (scans[0]?.scan ?? contactScan(ctx, shared))
+interface IdRange {
+  readonly lowest: number
+  readonly highest: number
 }
 
-/** Returns the scan with the fewest contacts. Of those with many, it is the one whose first ids are furthest apart. */
-async function rarestOf(scans: readonly FilterScan[]): Promise<UnboundedScan> {
-  const counted = await Promise.all(scans.map(async ({ scan, count }) => ({ scan, ...sizeOf(await count()) })))
-  return counted.sort(bySize)[0]!.scan
+const everyId: IdRange = { lowest: 1, highest: Number.MAX_SAFE_INTEGER - 1 }
+
+/** Narrows a range of ids. */
+function clamped({ after, desc }: Pick<Range, 'after' | 'desc'>, { lowest, highest }: IdRange) {
+  if (desc) return { after: Math.min(after, highest + 1), until: lowest }
+  return { after: Math.max(after, lowest - 1), until: highest }
+}
+
+/** Maximum contacts that one statement examines. It takes some milliseconds, or ten times that with 100 tags to merge. */
+const maxExamined = 1000
+
+/** Flags that select all candidates. */
+const noFilters = { lists: false, tags: false, topics: false, search: false, attribute: false, others: false }
+
+/** Examines a range in batches, so that other requests run in between, however few contacts match. */
+function inBatches(examine: Examine, flags: Filters['flags'], bounds: IdRange): ListingPlan {
+  const examined = maxExamined
+  return {
+    async list({ after, desc, limit }) {
+      const rows: ScanRow[] = []
+      let range = { ...clamped({ after, desc }, bounds), desc, examined }
+      for (;;) {
+        const on = { ...flags, desc, counted: false }
+        rows.push(...(await examine({ ...range, limit: limit - rows.length }, on)))
+        if (rows.length >= limit) return rows
+        const [end] = await examine({ ...range, limit }, { ...flags, ...noFilters, desc, counted: true })
+        if (end!.examined! < examined) return rows
+        range = { ...range, after: end!.id }
+      }
+    },
+    async count() {
+      let range = { ...clamped({ after: 0, desc: false }, bounds), desc: false, limit: examined, examined }
+      for (let total = 0; ; ) {
+        const [batch] = await examine(range, { ...flags, desc: false, counted: true })
+        total += batch!.counted!
+        if (batch!.examined! < examined) return total
+        range = { ...range, after: batch!.id }
+      }
+    },
+  }
+}
+
+async function chooseCandidates(ctx: Context, shared: Shared): Promise<Examine> {
+  const { filters, values } = shared
+  const { flags } = filters
+  const search = ctx.storage.dialect.search!
+  const found = kinds.filter((kind) => flags[`${kind}s`]).map((kind) => members(ctx, shared, kind))
+  if (flags.attribute) found.push(holders(ctx, shared))
+  if (flags.only) found.push(unsubscribed(ctx, shared))
+  // Shorter search texts are not in the index.
+  if (flags.search && [...values.search].length >= search.shortestMatch) {
+    found.push(matches(ctx, shared, await rarestParts(ctx, search.parts(values.search))))
+  }
+  return found.length > 1 ? await rarestOf(found) : (found[0] ?? everybody(ctx, shared)).examine
+}
+
+/** Returns the filter with the fewest contacts. Of those with many, it is the one whose first ids are furthest apart. */
+async function rarestOf(candidates: readonly Candidates[]): Promise<Examine> {
+  const counted = await Promise.all(
+    candidates.map(async ({ examine, count }) => ({ examine, ...sizeOf(await count()) })),
+  )
+  return counted.sort(bySize)[0]!.examine
 }
 
 /** Sorts attributes by the number of their contacts. A scan reads the index of the first one. */
@@ -117,37 +197,34 @@ function bySize(a: Size, b: Size): number {
   return a.members - b.members || b.span - a.span
 }
 
-function contactScan(ctx: Context, { values }: Shared): UnboundedScan {
-  return (range, on) => queries.scanContacts(ctx, { ...values, ...range }, on)
+function everybody(ctx: Context, { values }: Shared): Pick<Candidates, 'examine'> {
+  return { examine: (range, on) => queries.examineContacts(ctx, { ...values, ...range }, on) }
 }
 
-function unsubscribedScan(ctx: Context, shared: Shared): FilterScan {
+function unsubscribed(ctx: Context, shared: Shared): Candidates {
   const { client_id } = shared.values
-  return {
-    scan: contactScan(ctx, shared),
-    count: () => queries.countUnsubscribed(ctx, { client_id, limit: maxCounted }),
-  }
+  return { ...everybody(ctx, shared), count: () => queries.countUnsubscribed(ctx, { client_id, limit: maxCounted }) }
 }
 
-function memberScan(ctx: Context, { values }: Shared, kind: Kind): FilterScan {
+function members(ctx: Context, { values }: Shared, kind: Kind): Candidates {
   const ids = values[`${kind}s`]
-  const { scan, valueSlots } = queries.scanMembers(kind, ids)
+  const { examine, valueSlots } = queries.examineMembers(kind, ids)
   return {
-    scan: (range, on) => scan(ctx, { ...values, ...valueSlots, ...range }, on),
+    examine: (range, on) => examine(ctx, { ...values, ...valueSlots, ...range }, on),
     count: () => queries.countMembers[kind](ctx, { ids, limit: maxCounted }),
   }
 }
 
-function attributeScan(ctx: Context, { values }: Shared): FilterScan {
+function holders(ctx: Context, { values }: Shared): Candidates {
   return {
-    scan: (range, on) => queries.scanAttribute(ctx, { ...values, ...range }, on),
+    examine: (range, on) => queries.examineAttribute(ctx, { ...values, ...range }, on),
     count: () => queries.countAttribute(ctx, { ...values, limit: maxCounted }),
   }
 }
 
-function matchScan(ctx: Context, { values }: Shared, parts: readonly string[]): FilterScan {
+function matches(ctx: Context, { values }: Shared, parts: readonly string[]): Candidates {
   return {
-    scan: (range, on) => queries.scanMatches(ctx, { ...values, parts, ...range }, on),
+    examine: (range, on) => queries.examineMatches(ctx, { ...values, parts, ...range }, on),
     count: () => queries.countMatches(ctx, { client_id: values.client_id, parts, limit: maxCounted }),
   }
 }

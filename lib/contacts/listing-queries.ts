@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { inputLimits } from '../limits.ts'
+import type { Dialect } from '../storage/dialect.ts'
 import { int, ints, type Parameter, statement, text, texts, time } from '../storage/statement.ts'
 import { contactDocument } from './document.ts'
 import {
@@ -9,25 +10,28 @@ import {
   counted,
   type Flags,
   flags,
+  isFiltered,
   type Kind,
   listingParameters,
   type ScanRow,
+  type Slots,
+  within,
 } from './listing-conditions.ts'
 
 /** Returns the ids of a range of the listing, by a scan over the client's contacts. */
 export const scanContacts = statement.all(
   listingParameters,
   (_, p, dialect, on) => {
+    const range = on.others ? within : beyond
     const scan = (state: RawBuilder<unknown>) => sql`
       select c.id from mailkeep_contact as c
-      where c.client_id = ${p.client_id} and c.id ${beyond(on)} ${p.after} and c.unsubscribed_at ${state}
+      where c.client_id = ${p.client_id} and ${range(sql.ref('c.id'), p, on)} and c.unsubscribed_at ${state}
         ${conditions(sql.ref('c.id'), p, dialect, { ...on, unsubscribed: true, only: false })}`
     // Subscribed and unsubscribed contacts have separate indexes. A scan over all contacts merges the two.
     const gone = scan(sql`is not null`)
     const all = on.only ? [gone] : on.unsubscribed ? [scan(sql`is null`), gone] : [scan(sql`is null`)]
     const merged = dialect.merge(all, { distinct: false, desc: on.desc, limit: p.limit })
-    const isFiltered = on.lists || on.tags || on.topics || on.search || on.attribute || on.others
-    return sql<ScanRow>`${isFiltered ? dialect.customPlan : sql``} ${counted(merged, on)}`
+    return sql<ScanRow>`${isFiltered(on) ? dialect.customPlan : sql``} ${counted(merged, on)}`
   },
   flags,
 )
@@ -37,7 +41,8 @@ export const scanIds = statement.all(
   { ...listingParameters, ids: ints },
   (_, p, dialect, on) => {
     const found = sql`select c.id from (select item.value as contact_id from ${dialect.unnest(p.ids)}) as wanted
-      cross join mailkeep_contact as c where c.id = wanted.contact_id and c.client_id = ${p.client_id} and c.id ${beyond(on)} ${p.after}
+      cross join mailkeep_contact as c
+      where c.id = wanted.contact_id and c.client_id = ${p.client_id} and ${beyond(sql.ref('c.id'), p, on)}
         ${conditions(sql.ref('c.id'), p, dialect, on)}`
     return counted(dialect.merge([found], { distinct: false, desc: on.desc, limit: p.limit }), on)
   },
@@ -49,87 +54,99 @@ export const findByEmail = statement(
   { ...listingParameters, email_key: text },
   (_, p, dialect, on) => sql<{ id: number; document: string }>`
     select c.id, ${contactDocument(dialect)} as document from mailkeep_contact as c
-    where c.client_id = ${p.client_id} and c.email_key = ${p.email_key} and c.id ${beyond(on)} ${p.after}
+    where c.client_id = ${p.client_id} and c.email_key = ${p.email_key} and ${beyond(sql.ref('c.id'), p, on)}
       ${conditions(sql.ref('c.id'), p, dialect, on)}`,
   flags,
 )
 
-/** Same as `scanContacts`, by a scan over the search index. Only for texts that are in the index. */
-export const scanMatches = statement.all(
-  listingParameters,
-  (_, p, dialect, on) =>
-    counted(
-      dialect.search!.scan({
-        ...p,
-        desc: on.desc,
-        conditions: (id) => conditions(id, p, dialect, { ...on, search: false }),
-      }),
-      on,
-    ),
-  flags,
-)
+/**
+ * Filters the first `examined` of some candidates, in order of id. With the flag `counted` it returns one row: how many
+ * candidates there were, how many of them match, and the id of the last one.
+ */
+function examine(candidates: RawBuilder<unknown>, p: Slots, dialect: Dialect, on: Flags): RawBuilder<ScanRow> {
+  // Only some conditions read the contact's row.
+  const contact = on.search || on.others ? sql`left join mailkeep_contact as c on c.id = candidate.id` : sql``
+  const from = sql`from (${candidates}) as candidate ${contact}`
+  const matches = sql`true ${conditions(sql.ref('candidate.id'), p, dialect, on)}`
+  if (!on.counted) return sql`select candidate.id ${from} where ${matches} limit ${p.limit}`
+  return sql`select max(candidate.id) as id, count(*) as examined, count(*) filter (where ${matches}) as counted ${from}`
+}
 
-/** Same as `scanContacts`, by a scan over the contacts with a value of an attribute. */
-export const scanAttribute = statement.all(
+/** Examines the client's contacts. */
+export const examineContacts = statement.all(
   listingParameters,
   (_, p, dialect, on) => {
-    const found = sql`select m.contact_id as id from mailkeep_contact_attribute as m ${contactOfMember(on)}
-        m.attribute_id = ${p.attribute_id} and m.value_key = ${p.value_key} and m.contact_id ${beyond(on)} ${p.after}
-        ${conditions(sql.ref('m.contact_id'), p, dialect, { ...on, attribute: false })}`
-    return counted(dialect.merge([found], { distinct: false, desc: on.desc, limit: p.limit }), on)
+    const some = (state: RawBuilder<unknown>) => sql`select c.id from mailkeep_contact as c
+      where c.client_id = ${p.client_id} and ${within(sql.ref('c.id'), p, on)} and c.unsubscribed_at ${state}`
+    const gone = some(sql`is not null`)
+    const all = on.only ? [gone] : on.unsubscribed ? [some(sql`is null`), gone] : [some(sql`is null`)]
+    const candidates = dialect.merge(all, { distinct: false, desc: on.desc, limit: p.examined })
+    return examine(candidates, p, dialect, { ...on, unsubscribed: true, only: false })
   },
   flags,
 )
 
-/**
- * Same as `scanContacts`, by a scan over the members of these lists, tags or topics: one ordered range for each, merged.
- */
-export function scanMembers(kind: Kind, values: readonly number[]) {
+/** Examines the contacts that may match a search. Only for texts that are in the index. */
+export const examineMatches = statement.all(
+  listingParameters,
+  (_, p, dialect, on) => examine(dialect.search!.scan({ ...p, desc: on.desc, limit: p.examined }), p, dialect, on),
+  flags,
+)
+
+/** Examines the contacts with a value of an attribute. */
+export const examineAttribute = statement.all(
+  listingParameters,
+  (_, p, dialect, on) => {
+    const holders = sql`select contact_id as id from mailkeep_contact_attribute where attribute_id = ${p.attribute_id}
+      and value_key = ${p.value_key} and ${within(sql.ref('contact_id'), p, on)}`
+    const candidates = dialect.merge([holders], { distinct: false, desc: on.desc, limit: p.examined })
+    return examine(candidates, p, dialect, { ...on, attribute: false })
+  },
+  flags,
+)
+
+/** No record has this id. */
+const noId = 0
+
+/** Examines the members of these lists, tags or topics: one ordered range for each, merged. */
+export function examineMembers(kind: Kind, values: readonly number[]) {
   const ranges = rangeCounts.find((count) => count >= values.length)!
-  // Repeated values fill the surplus slots. The union removes duplicates.
-  const valueSlots = Object.fromEntries(
-    Array.from({ length: ranges }, (_, i) => [`value_${i}`, values[i % values.length]!]),
-  )
-  return { scan: memberScans[kind].get(ranges)!, valueSlots }
+  const valueSlots = Object.fromEntries(Array.from({ length: ranges }, (_, i) => [`value_${i}`, values[i] ?? noId]))
+  return { examine: memberStatements[kind].get(ranges)!, valueSlots }
 }
 
 /** Numbers of ranges that have a statement. They are few, so that connections can keep all statements prepared. */
 const rangeCounts = [1, 4, 16, inputLimits.values]
 
-function memberScan(kind: Kind, ranges: number) {
+function memberStatement(kind: Kind, ranges: number) {
   const names = Array.from({ length: ranges }, (_, i) => `value_${i}`)
   const values: Record<string, Parameter<number>> = Object.fromEntries(names.map((name) => [name, int]))
   const membership = sql.table(`mailkeep_contact_${kind}`)
   return statement.all(
     { ...values, ...listingParameters } as typeof listingParameters,
     (_, p, dialect, on) => {
-      const others = conditions(sql.ref('m.contact_id'), p, dialect, { ...on, [`${kind}s`]: false })
       const slots = p as unknown as Record<string, RawBuilder<unknown>>
       const members = names.map(
         (name) => sql`select contact_id as id from ${membership}
-          where ${sql.ref(`${kind}_id`)} = ${slots[name]} and contact_id ${beyond(on)} ${p.after}`,
+          where ${sql.ref(`${kind}_id`)} = ${slots[name]} and ${within(sql.ref('contact_id'), p, on)}`,
       )
-      // The other filters are checked after the merge. Before it, a range without a match would be scanned to its end. The
-      // limit keeps the order of the merge.
-      const merged = dialect.merge(members, { distinct: true, desc: on.desc, limit: sql.lit(Number.MAX_SAFE_INTEGER) })
-      const scan = sql`select m.contact_id as id from (select id as contact_id from (${merged})) as m
-        ${contactOfMember(on)} true ${others} limit ${p.limit}`
-      return counted(scan, on)
+      // The other filters are checked after the merge. Before it, a range without a match would be scanned to its end.
+      const candidates = dialect.merge(members, { distinct: true, desc: on.desc, limit: p.examined })
+      return examine(candidates, p, dialect, { ...on, [`${kind}s`]: false })
     },
     flags,
   )
 }
 
-/** Joins the contact's row, which only some conditions read. Every membership has a contact. */
-function contactOfMember(on: Pick<Flags, 'search' | 'others'>): RawBuilder<unknown> {
-  return on.search || on.others ? sql`cross join mailkeep_contact as c where c.id = m.contact_id and` : sql`where`
+function memberStatementsOf(kind: Kind) {
+  return new Map(rangeCounts.map((ranges) => [ranges, memberStatement(kind, ranges)]))
 }
 
-function memberScansOf(kind: Kind) {
-  return new Map(rangeCounts.map((ranges) => [ranges, memberScan(kind, ranges)]))
+const memberStatements = {
+  list: memberStatementsOf('list'),
+  tag: memberStatementsOf('tag'),
+  topic: memberStatementsOf('topic'),
 }
-
-const memberScans = { list: memberScansOf('list'), tag: memberScansOf('tag'), topic: memberScansOf('topic') }
 
 /**
  * Counts the contacts created between two times, up to a limit. Also returns the lowest and highest counted id. The order

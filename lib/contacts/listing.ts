@@ -56,8 +56,8 @@ export async function listPageOfDocuments(
       (rows) => takeAll(ctx, rows),
     )
   }
-  const scan = await planListing(ctx, filters)
-  return await readPageOf(page, scan, (rows) => documentsOf(ctx, rows, maxBytes))
+  const { list } = await planListing(ctx, filters)
+  return await readPageOf(page, list, (rows) => documentsOf(ctx, rows, maxBytes))
 }
 
 /** The contact with the address of a filter, with its document: one statement instead of two. */
@@ -66,7 +66,14 @@ export async function findByEmail(ctx: Context, filters: Filters, { after, desc 
   const found = await queries.findByEmail(
     ctx,
     {
-      ...{ client_id: ctx.clientId, email_key: emailKey!, after, until: desc ? 0 : Number.MAX_SAFE_INTEGER, limit: 1 },
+      ...{
+        client_id: ctx.clientId,
+        email_key: emailKey!,
+        after,
+        until: desc ? 0 : Number.MAX_SAFE_INTEGER,
+        limit: 1,
+        examined: 1,
+      },
       ...{ ...values, attribute_id: 0, value_key: '', more_attributes: attributes, parts: [] },
     },
     { ...flags, attribute: false, others: flags.others || flags.attribute, desc, counted: false },
@@ -122,6 +129,6 @@ type Selection = (after: number, limit: number) => Promise<number[]>
 export async function selectContacts(ctx: Context, query: Omit<ContactFiltersInput, 'email'>): Promise<Selection> {
   const filters = await resolveFilters(ctx, parse(ContactFilters, query))
   if (!filters) return async () => []
-  const scan = await planListing(ctx, filters)
-  return async (after, limit) => (await scan({ after, desc: false, limit })).map(({ id }) => id)
+  const { list } = await planListing(ctx, filters)
+  return async (after, limit) => (await list({ after, desc: false, limit })).map(({ id }) => id)
 }

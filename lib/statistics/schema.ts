@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { WholeNumber } from '../page.ts'
+import { QueryId } from '../page.ts'
 import { closedObject, TimeMs } from '../parse.ts'
 import { Count, described, OffsetTime, type RecordFields } from '../record.ts'
 
@@ -30,7 +30,7 @@ const rangeFields = {
 }
 export const SeriesQuery = closedObject(rangeFields)
 export type SeriesQuery = v.InferOutput<typeof SeriesQuery>
-export const DeliverySeriesQuery = closedObject({ ...rangeFields, endpoint_id: v.optional(WholeNumber) })
+export const DeliverySeriesQuery = closedObject({ ...rangeFields, endpoint_id: v.optional(QueryId) })
 
 /** Counts for each step of a range. A step without any is there with zeros. */
 export interface Series<Point> {

@@ -110,19 +110,17 @@ interface SearchDialect {
   rankParts(rank: Pick<MatchScan, 'client_id' | 'parts'>): RawBuilder<{ part: string; reached: number | null }>
   /** Selects a client's contacts that may match a search, in order, up to a limit. */
   candidates(list: Pick<MatchScan, 'client_id' | 'parts' | 'limit'>): RawBuilder<{ id: number }>
-  /** Selects the ids of a client's contacts that match a search, after a position, in order. */
+  /** Same as `candidates`, after a position and up to another. */
   scan(scan: MatchScan): RawBuilder<{ id: number }>
 }
 
-/** The parameters of a scan over the matches of a search. */
+/** The parameters of a scan over the search index. */
 interface MatchScan {
   readonly client_id: Expression<unknown>
-  readonly search: Expression<unknown>
   /** A list parameter: the parts of the search that the index looks up. */
   readonly parts: Expression<unknown>
   readonly after: Expression<unknown>
+  readonly until: Expression<unknown>
   readonly limit: Expression<unknown>
   readonly desc: boolean
-  /** Further conditions on a contact. */
-  readonly conditions: (contactId: RawBuilder<unknown>) => RawBuilder<unknown>
 }

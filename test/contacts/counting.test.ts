@@ -45,6 +45,23 @@ onEveryDatabase('a count', (open) => {
     }
   })
 
+  test('by creation finds restored contacts, whose ids are not in the order of creation', async (t) => {
+    const { acme } = await open(t, { start: false })
+    const newest = Date.UTC(2026, 0, 1)
+    const rows = Array.from({ length: 1100 }, (_, n) => {
+      const created_at = new Date(newest - n * 60_000).toISOString()
+      return `${JSON.stringify({ email: `c${n}@example.org`, extra_attributes: {}, created_at })}\n`
+    })
+    await acme.contacts.import(null, [Buffer.from(rows.join(''))], { format: 'ndjson' })
+    const everybody = { created_after: '2025-01-01T00:00:00Z', created_before: '2027-01-01T00:00:00Z' }
+    assert.equal(await acme.contacts.count(everybody), rows.length)
+    const found = new Set<number>()
+    for await (const { id } of acme.contacts.iterate(everybody)) found.add(id)
+    assert.equal(found.size, rows.length)
+    const { data } = await acme.contacts.list({ created_before: new Date(newest - 1097 * 60_000).toISOString() })
+    assert.deepEqual(data.map(({ email }) => email).sort(), ['c1098@example.org', 'c1099@example.org'])
+  })
+
   test('is that of its own client', async (t) => {
     const { acme, mailkeep } = await open(t, { start: false })
     const other = mailkeep.forClient((await mailkeep.clients.create({ name: 'Other' })).id)
@@ -98,4 +115,26 @@ test('a count in the host’s own transaction sees its changes, and forgets them
   assert.equal(await within.contacts.count(), 1)
   handle.exec('rollback')
   assert.equal(await acme.contacts.count(), 0)
+})
+
+test('a listing or a count that few of many contacts match lets other requests run in between, on SQLite', async (t) => {
+  const mailkeep = await createMailkeep({ database: sqlite(':memory:'), encryptionKey: Buffer.alloc(32) })
+  t.after(() => mailkeep.close())
+  const acme = mailkeep.forClient((await mailkeep.clients.create({ name: 'Acme' })).id)
+  const { id } = await acme.lists.create({ name: 'Everybody' })
+  await acme.contacts.addManyToList(
+    id,
+    Array.from({ length: 4000 }, (_, n) => ({ email: `c${n}@example.org` })),
+  )
+  const filters = { exclude_lists: [id] }
+  for (const work of [() => acme.contacts.list(filters), () => acme.contacts.count(filters)]) {
+    let isDone = false
+    const working = work().finally(() => {
+      isDone = true
+    })
+    let others = 0
+    for (; !isDone; others++) await acme.tags.list()
+    await working
+    assert.ok(others >= 4, `${others} requests came in between`)
+  }
 })

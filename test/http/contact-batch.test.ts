@@ -116,6 +116,33 @@ overHttp('a batch of operations', (open) => {
     assert.deepEqual(await foreign.data(200, 'GET', `/contacts/${foreignContact.id}`), foreignContact)
   })
 
+  test('refuses the id of a contact that it has erased, also if another one has its address', async (t) => {
+    const { data } = await open(t)
+    const email = 'ada@example.org'
+    const { id } = await data(200, 'POST', '/contacts', { body: { email } })
+    const operations = [
+      { op: 'delete', id },
+      { op: 'upsert', email },
+      { op: 'tag', id, tags: ['vip'] },
+    ]
+    const [, created, tagged] = await data(200, 'POST', '/contacts/batch', { body: { operations } })
+    assert.deepEqual(tagged, { status: 'refused', errors: { id: ['No such contact.'] } })
+    assert.deepEqual((await data(200, 'GET', `/contacts/${created.id}`)).tags, [])
+  })
+
+  test('finds a contact by its id while its address changes', async (t) => {
+    const { client, data } = await open(t)
+    const operations = Array.from({ length: 200 }, (_, n) => ({ op: 'upsert' as const, email: `c${n}@example.org` }))
+    const ids = (await client.contacts.batch(operations)).map(({ id }) => id!)
+    const tags = Array.from({ length: 20 }, (_, n) => `tag ${n}`)
+    const [results] = await Promise.all([
+      client.contacts.batch(ids.map((id) => ({ op: 'tag', id, tags }))),
+      client.contacts.changeEmail(ids.at(-1)!, { email: 'new@example.org' }),
+    ])
+    assert.deepEqual(results.at(-1), { status: 'done', id: ids.at(-1) })
+    assert.equal((await data(200, 'GET', '/contacts?email=new@example.org'))[0].tags.length, tags.length)
+  })
+
   test('erases contacts for admins only', async (t) => {
     const { data, member, admin } = await open(t)
     const { id } = await data(200, 'POST', '/contacts', { body: { email: 'ada@example.org' } })

@@ -109,7 +109,16 @@ overHttp('statistics', (open) => {
     assertInvalid(await call('GET', '/stats/contacts', { query: { step: 'week' } }), 'step')
     assertInvalid(await call('GET', '/stats/contacts', { query: { endpoint_id: 1 } }), 'endpoint_id')
     assertInvalid(await call('GET', '/stats/deliveries', { query: { endpoint_id: 'x' } }), 'endpoint_id')
+    assertInvalid(await call('GET', '/stats/deliveries', { query: { endpoint_id: 0 } }), 'endpoint_id')
     assertInvalid(await call('GET', '/stats/deliveries', { query: { from: 'yesterday' } }), 'from')
+    for (const path of ['/stats/contacts', '/stats/deliveries']) {
+      const [first, last] = ['0000-12-30T00:00:00Z', '9999-12-31T23:59:59Z']
+      assertInvalid(
+        await call('GET', path, { query: { from: first, to: '0001-01-05T00:00:00Z', step: 'day' } }),
+        'from',
+      )
+      assertInvalid(await call('GET', path, { query: { to: last, step: 'day' } }), 'to')
+    }
   })
 
   test('are deleted after 90 days', needsClock, async (t) => {

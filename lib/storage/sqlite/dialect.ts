@@ -116,15 +116,13 @@ export const dialect: Dialect = {
     candidates: ({ client_id, parts, limit }) => sql`select match.rowid - ${baseOf(client_id)} as id
       from mailkeep_search as match where match.search match ${allOf(parts)} and ${rowsOf(client_id)}
       order by match.rowid limit ${limit}`,
-    scan: ({ client_id, search, parts, after, limit, desc, conditions }) => {
+    scan: ({ client_id, parts, after, until, limit, desc }) => {
       const base = baseOf(client_id)
       const range = desc
-        ? sql`match.rowid > ${base} and match.rowid < ${base} + min(${after}, ${clientSpan})`
-        : sql`match.rowid > ${base} + min(${after}, ${clientSpan}) and match.rowid < ${base} + ${clientSpan}`
-      return sql`select c.id from mailkeep_search as match cross join mailkeep_contact as c
-        where match.search match ${allOf(parts)} and ${range} ${conditions(sql`match.rowid - ${base}`)}
-          and c.id = match.rowid - ${base} and ${contains(sql.ref('c.search'), search)}
-        order by match.rowid ${desc ? sql`desc` : sql`asc`} limit ${limit}`
+        ? sql`match.rowid >= ${base} + ${until} and match.rowid < ${base} + min(${after}, ${clientSpan})`
+        : sql`match.rowid > ${base} + min(${after}, ${clientSpan}) and match.rowid <= ${base} + min(${until}, ${clientSpan} - 1)`
+      return sql`select match.rowid - ${base} as id from mailkeep_search as match
+        where match.search match ${allOf(parts)} and ${range} order by match.rowid ${desc ? sql`desc` : sql`asc`} limit ${limit}`
     },
   },
   // JSON is built as plain text. SQLite's own JSON functions would parse nested values again, which takes 1.6 times as
