@@ -116,7 +116,7 @@ function clamped({ after, desc }: Pick<Range, 'after' | 'desc'>, { lowest, highe
 }
 
 /** Maximum contacts that one statement examines. It takes some milliseconds, or ten times that with 100 tags to merge. */
-const maxExamined = 1000
+const maxExamined = 4000
 
 /** Flags that select all candidates. */
 const noFilters = { lists: false, tags: false, topics: false, search: false, attribute: false, others: false }
@@ -126,16 +126,19 @@ function inBatches(examine: Examine, flags: Filters['flags'], bounds: IdRange): 
   const examined = maxExamined
   return {
     async list({ after, desc, limit }) {
-      const rows: ScanRow[] = []
-      let range = { ...clamped({ after, desc }, bounds), desc, examined }
-      for (;;) {
-        const on = { ...flags, desc, counted: false }
-        rows.push(...(await examine({ ...range, limit: limit - rows.length }, on)))
-        if (rows.length >= limit) return rows
-        const [end] = await examine({ ...range, limit }, { ...flags, ...noFilters, desc, counted: true })
-        if (end!.examined! < examined) return rows
-        range = { ...range, after: end!.id }
+      const list = { ...flags, desc, counted: false }
+      const count = { ...flags, desc, counted: true }
+      let range = { ...clamped({ after, desc }, bounds), desc, limit, examined }
+      const rows = await examine(range, list)
+      if (rows.length >= limit) return rows
+      let [batch] = await examine(range, { ...count, ...noFilters })
+      while (batch!.examined! === examined && rows.length < limit) {
+        range = { ...range, after: batch!.id, limit: limit - rows.length }
+        ;[batch] = await examine(range, count)
+        // Most of these batches have no match.
+        if (batch!.counted! > 0) rows.push(...(await examine({ ...range, until: batch!.id }, list)))
       }
+      return rows
     },
     async count() {
       let range = { ...clamped({ after: 0, desc: false }, bounds), desc: false, limit: examined, examined }
