@@ -164,13 +164,24 @@ function isEmailAddress(text: string): boolean {
   )
 }
 
-/** A time with its offset, as text. The output is milliseconds since 1970. */
-export const TimeMs = v.pipe(
+/** A time with its offset, as text. */
+export const TimeText = v.pipe(
   v.string('This must be a string.'),
   v.regex(
     /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/,
     'This must be a time with its offset, as in 2026-01-02T03:04:05Z.',
   ),
+  v.check((text) => !Number.isNaN(Date.parse(text)) && isDay(text.slice(0, 10)), 'This must be a time that exists.'),
+)
+
+/** `Date` takes the 30th of February for the 2nd of March. */
+function isDay(day: string): boolean {
+  const date = new Date(`${day}T00:00:00Z`)
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day)
+}
+
+/** A time with its offset. The output is milliseconds since 1970. */
+export const TimeMs = v.pipe(
+  TimeText,
   v.transform((text) => Date.parse(text)),
-  v.number('This must be a time that exists.'),
 )

@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
 import { QueryId } from '../page.ts'
-import { atMost, isRecord, Text } from '../parse.ts'
+import { atMost, isRecord, Text, TimeText } from '../parse.ts'
 import { type Timestamp, timestamp } from '../time.ts'
 
 /** One id or several, as numbers or as digits of a query string. */
@@ -42,28 +42,18 @@ export const Ids = v.pipe(
   v.array(QueryId),
 )
 
-const timePattern = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:\d\d)$/
-
 /** A time with its offset. Its output is UTC with microseconds, as contacts have it. */
 export const Time = v.pipe(
-  v.string('This must be a string.'),
-  v.regex(timePattern, 'This must be a time with its offset, as in 2026-01-02T03:04:05Z.'),
+  TimeText,
   v.rawTransform(({ dataset, addIssue, NEVER }): Timestamp => {
-    const [, minute, second = '00', fraction = '', offset] = timePattern.exec(dataset.value)!
-    const ms = Date.parse(`${minute}:${second}${offset}`)
-    const time = Number.isNaN(ms) || !isDay(minute!.slice(0, 10)) ? '' : timestamp(ms)
+    const time = timestamp(Date.parse(dataset.value))
+    const fraction = /\.(\d+)/.exec(dataset.value)?.[1] ?? ''
     // Beyond the year 9999, times have another form.
     if (/^\d{4}-/.test(time)) return `${time.slice(0, 19)}.${fraction.slice(0, 6).padEnd(6, '0')}Z`
     addIssue({ message: 'This must be a time that exists.' })
     return NEVER
   }),
 )
-
-/** `Date` takes the 30th of February for the 2nd of March. */
-function isDay(day: string): boolean {
-  const date = new Date(`${day}T00:00:00Z`)
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day)
-}
 
 const AttributeFilter = v.pipe(Text, atMost(inputLimits.attributeCharacters))
 

@@ -103,6 +103,7 @@ overHttp('the filters of deliveries', (open) => {
         ['since', 'yesterday'],
         ['since', '2026-01-02T03:04:05'],
         ['since', '2026-02-30T25:00:00Z'],
+        ['since', '2026-04-31T00:00:00Z'],
         ['state', 'failed'],
         ['cursor', 'x'],
         ['per_page', 0],
