@@ -36,7 +36,7 @@ export async function findPostgres(named = process.env.MAILKEEP_TEST_POSTGRES): 
 }
 
 export async function queryOnce(url: string, text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000 })
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 30_000 })
   await client.connect()
   try {
     return (await client.query(text, values)).rows
