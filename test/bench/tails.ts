@@ -1,13 +1,10 @@
 /** The slowest answers at half the reachable rate: reads and writes over 64 connections, on both databases. */
-import Database from 'better-sqlite3'
-import { bareSaver, pragmas } from './bare-save.ts'
 import { Server } from './children.ts'
 import {
   atMost,
   type Bench,
   type Figure,
   type Finding,
-  interleave,
   largest,
   load,
   ratioOf,
@@ -21,7 +18,7 @@ import { withPostgres } from './postgres-place.ts'
 import { deepPagesPlan, getPlan, helloPlan } from './reads.ts'
 import type { Plan } from './requests.ts'
 import { discard, scratch } from './seed.ts'
-import { median, type Summary, summaryOf } from './summary.ts'
+import { median } from './summary.ts'
 import { lightPlan } from './writes.ts'
 
 const plans: Readonly<Record<string, (size: number) => Plan>> = {
@@ -33,14 +30,14 @@ const plans: Readonly<Record<string, (size: number) => Plan>> = {
 
 export const tails: Figure = async (bench) => {
   const size = Math.min(largest(bench), 100_000)
-  const bare = [await measureBare(bench), await measureCommits(bench, size)]
+  const bare = await measureBare(bench)
   const file = await scratch(bench.folder, size)
   try {
     const onFile = await measureAll(bench, file, size, 'tails')
     const onServer = await withPostgres(bench.folder, size, (url) => {
       return measureAll(bench, url, size, 'tails: on PostgreSQL', { calm: true })
     })
-    return [...bare, ...onFile, ...onServer]
+    return [bare, ...onFile, ...onServer]
   } finally {
     await discard(file)
   }
@@ -51,48 +48,6 @@ async function measureBare(bench: Bench): Promise<Finding> {
   await using polka = await Server.ceiling(bench.folder)
   return await measure(bench, polka, 'tails: bare polka', helloPlan)
 }
-
-/** What SQLite adds: its checkpoints run in the COMMIT of the thread that writes. Bare saves, with and without them. */
-async function measureCommits(bench: Bench, size: number): Promise<Finding> {
-  const { every, never } = await interleave(Math.min(bench.rounds, 3), {
-    every: () => commitTimes(bench, size, 3000),
-    never: () => commitTimes(bench, size, 0),
-  })
-  const [withThem, without] = [every.map(({ max }) => max), never.map(({ max }) => max)]
-  return {
-    name: 'tails: the longest bare COMMIT, with checkpoints to without',
-    figure: `${short(median(withThem))} ms`,
-    ceiling: `${short(median(without))} ms`,
-    ratio: ratioOf(withThem, without),
-    details: { every, never },
-  }
-}
-
-/** @param pages A checkpoint runs after this many; 0: never. */
-async function commitTimes(bench: Bench, size: number, pages: number): Promise<Summary> {
-  const file = await scratch(bench.folder, size)
-  const db = new Database(file)
-  try {
-    for (const pragma of [...pragmas, `wal_autocheckpoint = ${pages}`]) db.pragma(pragma)
-    const [begin, commit, save] = [db.prepare('begin immediate'), db.prepare('commit'), bareSaver(db)]
-    const times: number[] = []
-    const startedMs = performance.now()
-    for (let n = 0; performance.now() - startedMs < bench.seconds * 1000; n += savesPerCommit) {
-      begin.run()
-      for (let i = 0; i < savesPerCommit; i++) save(1n, { email: `tail.${n + i}@example.org`, name: 'Tail', tags: [] })
-      const commitMs = performance.now()
-      commit.run()
-      times.push(performance.now() - commitMs)
-    }
-    return summaryOf(times, performance.now() - startedMs)
-  } finally {
-    db.close()
-    await discard(file)
-  }
-}
-
-/** As many as a group has at half the reachable rate. */
-const savesPerCommit = 4
 
 /** @param how With PostgreSQL the load sleeps while it waits, because that server needs a processor too. */
 async function measureAll(bench: Bench, database: string, size: number, title: string, how: Partial<Job> = {}) {
