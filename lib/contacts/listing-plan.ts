@@ -118,25 +118,23 @@ function clamped({ after, desc }: Pick<Range, 'after' | 'desc'>, { lowest, highe
 /** Maximum contacts that one statement examines. It takes some milliseconds, or ten times that with 100 tags to merge. */
 const maxExamined = 4000
 
-/** Flags that select all candidates. */
-const noFilters = { lists: false, tags: false, topics: false, search: false, attribute: false, others: false }
-
 /** Examines a range in batches, so that other requests run in between, however few contacts match. */
 function inBatches(examine: Examine, flags: Filters['flags'], bounds: IdRange): ListingPlan {
   const examined = maxExamined
   return {
     async list({ after, desc, limit }) {
       const list = { ...flags, desc, counted: false }
-      const count = { ...flags, desc, counted: true }
       let range = { ...clamped({ after, desc }, bounds), desc, limit, examined }
-      const rows = await examine(range, list)
-      if (rows.length >= limit) return rows
-      let [batch] = await examine(range, { ...count, ...noFilters })
-      while (batch!.examined! === examined && rows.length < limit) {
-        range = { ...range, after: batch!.id, limit: limit - rows.length }
-        ;[batch] = await examine(range, count)
-        // Most of these batches have no match.
-        if (batch!.counted! > 0) rows.push(...(await examine({ ...range, until: batch!.id }, list)))
+      const first = await examine(range, list)
+      if (first.length >= limit) return first
+      const rows: ScanRow[] = []
+      while (rows.length < limit) {
+        const [batch] = await examine(range, { ...flags, desc, counted: true })
+        // Most batches have no match. The others are listed up to this id, because contacts may have changed since.
+        const found = { ...range, until: batch!.id, limit: limit - rows.length, examined: maxId }
+        if (batch!.counted! > 0) rows.push(...(await examine(found, list)))
+        if (batch!.examined! < examined) return rows
+        range = { ...range, after: batch!.id }
       }
       return rows
     },

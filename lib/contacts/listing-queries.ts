@@ -69,7 +69,9 @@ function examine(candidates: RawBuilder<unknown>, p: Slots, dialect: Dialect, on
   const from = sql`from (${candidates}) as candidate ${contact}`
   const matches = sql`true ${conditions(sql.ref('candidate.id'), p, dialect, on)}`
   if (!on.counted) return sql`select candidate.id ${from} where ${matches} limit ${p.limit}`
-  return sql`select max(candidate.id) as id, count(*) as examined, count(*) filter (where ${matches}) as counted ${from}`
+  const last = on.desc ? sql`min` : sql`max`
+  return sql`select ${last}(candidate.id) as id, count(*) as examined, count(*) filter (where ${matches}) as counted
+    ${from}`
 }
 
 /** Examines the client's contacts. */

@@ -1,7 +1,7 @@
 /** Counts of contacts. */
 import assert from 'node:assert/strict'
 import Database from 'better-sqlite3'
-import { createMailkeep } from '../../lib/index.ts'
+import { type ClientMailkeep, createMailkeep } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { test } from '../support/databases.ts'
 import { onEveryDatabase, onSharedDatabases, openSecondInstance } from '../support/webhook-harness.ts'
@@ -136,5 +136,63 @@ test('a listing or a count that few of many contacts match lets other requests r
     for (; !isDone; others++) await acme.tags.list()
     await working
     assert.ok(others >= 4, `${others} requests came in between`)
+  }
+})
+
+test('the pages of a listing that few of many contacts match go forwards and backwards, on SQLite', async (t) => {
+  const mailkeep = await createMailkeep({ database: sqlite(':memory:'), encryptionKey: Buffer.alloc(32) })
+  t.after(() => mailkeep.close())
+  const acme = mailkeep.forClient((await mailkeep.clients.create({ name: 'Acme' })).id)
+  const { list, tag, few } = await addMany(acme)
+  const query = { lists: [list], exclude_tags: [tag], per_page: 4 }
+  const pages = [await acme.contacts.list(query)]
+  for (let next = pages[0]!.meta.next_cursor; next !== null; next = pages.at(-1)!.meta.next_cursor) {
+    pages.push(await acme.contacts.list({ ...query, cursor: next }))
+  }
+  const emails = (page: (typeof pages)[number]) => page.data.map(({ email }) => email)
+  assert.deepEqual(pages.flatMap(emails), few)
+  for (let n = pages.length - 1; n > 0; n--) {
+    const before = await acme.contacts.list({ ...query, cursor: pages[n]!.meta.prev_cursor! })
+    assert.deepEqual(emails(before), emails(pages[n - 1]!))
+  }
+})
+
+/** Puts 9,000 contacts on a list, of which every 500th has no tag. */
+async function addMany(acme: ClientMailkeep) {
+  const { id: list } = await acme.lists.create({ name: 'Everybody' })
+  const people = Array.from({ length: 9000 }, (_, n) => {
+    return { email: `c${n}@example.org`, tags: n % 500 === 0 ? [] : ['x'] }
+  })
+  await acme.contacts.addManyToList(list, people)
+  const { data } = await acme.tags.list()
+  const few = people.filter(({ tags }) => tags.length === 0).map(({ email }) => email)
+  return { list, tag: data[0]!.id, few }
+}
+
+test('a listing misses no contact if others leave a list between its statements, on SQLite', async (t) => {
+  const handle = new Database(':memory:')
+  const prepare = handle.prepare.bind(handle)
+  let leaving = 0
+  handle.prepare = ((text: string) => {
+    const statement = prepare(text)
+    const { all } = statement
+    if (text.includes('as candidate')) {
+      statement.all = (...values) => {
+        const rows = all.apply(statement, values)
+        handle.exec(`delete from mailkeep_contact_list where contact_id <= ${leaving}`)
+        return rows
+      }
+    }
+    return statement
+  }) as typeof prepare
+  const mailkeep = await createMailkeep({ database: sqlite(handle), encryptionKey: Buffer.alloc(32) })
+  t.after(() => mailkeep.close())
+  const acme = mailkeep.forClient((await mailkeep.clients.create({ name: 'Acme' })).id)
+  const { list, tag, few } = await addMany(acme)
+  for (leaving of [0, 1, 400, 900]) {
+    const { data } = await acme.contacts.list({ lists: [list], exclude_tags: [tag], per_page: 100 })
+    const found = new Set(data.map(({ email }) => email))
+    const missing = few.filter((email, n) => n * 500 >= leaving && !found.has(email))
+    assert.deepEqual(missing, [], `${leaving} have left`)
   }
 })
