@@ -1,4 +1,4 @@
-import { createHmac, createSecretKey } from 'node:crypto'
+import { createHmac, type KeyObject } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { loadStoredKey } from '../sealing/stored-key.ts'
 
@@ -15,10 +15,10 @@ export interface AddressHash {
 }
 
 export function addressHash(): AddressHash {
-  let key = createSecretKey(Buffer.alloc(32)) // createHmac is much slower with a Buffer
+  let key: KeyObject
   return {
     async load(ctx) {
-      key = createSecretKey(await loadStoredKey(ctx, 'address_hash_key'))
+      key = await loadStoredKey(ctx, 'address_hash_key')
     },
     of: (clientId, emailKey) => createHmac('sha256', key).update(`${clientId} ${emailKey}`).digest('base64url'),
   }

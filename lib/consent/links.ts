@@ -1,4 +1,5 @@
 /** The tokens of links to the pages for contacts. A link is its holder's only credential. */
+import type { KeyObject } from 'node:crypto'
 import { type Context, now, requirePublicUrl } from '../context.ts'
 import { bytesOfNumbers, numberAt, readToken, signToken } from '../sealing/signed-token.ts'
 import { loadStoredKey } from '../sealing/stored-key.ts'
@@ -15,12 +16,12 @@ export type LinkPurpose = 'unsubscribe' | 'preferences' | 'confirm'
 export interface LinkKey {
   /** Loads the key. Must be called before `value` is used. */
   load(ctx: Context): Promise<void>
-  readonly value: Buffer
+  readonly value: KeyObject
 }
 
 /** The key is derived from the encryption key once, and then stored: links of sent mails outlive rotations. */
 export function linkKey(): LinkKey {
-  let value: Buffer = Buffer.alloc(0)
+  let value: KeyObject
   return {
     async load(ctx) {
       value = await loadStoredKey(ctx, 'link_key', () => ctx.sealer.deriveKey('contact links'))

@@ -1,16 +1,16 @@
 /** Tokens whose content is readable and signed: their holder can neither alter nor invent one. */
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 
 const macBytes = 16
 const numberBytes = 6
 
 /** Returns the content with its MAC (the first 128 bits of HMAC-SHA256), in base64url. */
-export function signToken(key: Buffer, content: Buffer): string {
+export function signToken(key: KeyObject, content: Buffer): string {
   return Buffer.concat([content, macOf(key, content)]).toString('base64url')
 }
 
 /** @returns The content; undefined if the token was altered, or its content has another length. */
-export function readToken(key: Buffer, token: string, contentBytes: number): Buffer | undefined {
+export function readToken(key: KeyObject, token: string, contentBytes: number): Buffer | undefined {
   const bytes = Buffer.from(token, 'base64url')
   if (bytes.length !== contentBytes + macBytes) return undefined
   if (bytes.toString('base64url') !== token) return undefined // base64url has several spellings of some bytes
@@ -30,6 +30,6 @@ export function numberAt(bytes: Buffer, position: number): number {
   return bytes.readUIntBE(position * numberBytes, numberBytes)
 }
 
-function macOf(key: Buffer, content: Buffer): Buffer {
+function macOf(key: KeyObject, content: Buffer): Buffer {
   return createHmac('sha256', key).update(content).digest().subarray(0, macBytes)
 }
