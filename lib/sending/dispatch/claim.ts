@@ -43,7 +43,7 @@ export interface Recipient {
 
 /** A lease lasts this much longer than the attempt's timeout. Then the outcome is not known. */
 const leaseMarginMs = 15_000
-/** Recipients who must be skipped cost no message, so this many more are read. */
+/** Recipients who must be skipped cost no message, so this many more are read where there are some. */
 const maxSkipped = 50
 
 export function leaseEnd({ clock, local }: Context): Timestamp {
@@ -81,14 +81,26 @@ async function claimOfNewsletter(tx: Tx, source: Source, limit: number, inFlight
   const envelope = newsletter && (await findEnvelope(tx, newsletter))
   if (!newsletter || !envelope) return nothing
   const { lists, topics } = await requiredMemberships(tx, JSON.parse(newsletter.audience))
-  const rows = await queries.listDueOfNewsletter(
-    tx,
-    { id: source.id, now: now(tx), limit: limit + maxSkipped, lists, topics },
-    { byList: lists.length > 0, byTopic: topics.length > 0 },
+  const due = { id: source.id, now: now(tx), lists, topics }
+  const filters = { byList: lists.length > 0, byTopic: topics.length > 0 }
+  const rows = await readDue(
+    limit,
+    (most) => queries.listDueOfNewsletter(tx, { ...due, limit: most }, filters),
+    (row) => inFlight.has(row.id) || skipReasonOf(row) !== undefined,
   )
   const { claimed, skipped } = await claimOrSkip(tx, source, rows, limit, inFlight, envelope)
   if (skipped > 0) await addCounts(tx, source.id, { skipped })
   return { claimed, hasChanged: skipped > 0 }
+}
+
+/** Reads as many rows as may be claimed, and more only if some of them cannot be: each is read with its contact. */
+async function readDue<Row>(
+  limit: number,
+  read: (limit: number) => Promise<readonly Row[]>,
+  isPassedOver: (row: Row) => boolean,
+): Promise<readonly Row[]> {
+  const rows = await read(limit)
+  return rows.some(isPassedOver) ? await read(limit + maxSkipped) : rows
 }
 
 /** Who leaves these lists or topics before the message is sent does not get it. */
@@ -154,19 +166,28 @@ async function claimOfSequence(tx: Tx, source: Source, limit: number, inFlight: 
   if (!sequence || !envelope) return nothing
   const places = await listPlaces(tx, { sequence_id: source.id })
   const versions = new Map(places.map(({ id, version }) => [id, version]))
-  const due = { id: source.id, now: now(tx), limit: limit + maxSkipped, list_id: sequence.list_id ?? 0 }
-  const retries = await queries.listDueOfSequence(tx, due)
+  const due = { id: source.id, now: now(tx), list_id: sequence.list_id ?? 0 }
+  const retries = await readDue(
+    limit,
+    (most) => queries.listDueOfSequence(tx, { ...due, limit: most }),
+    (row) => inFlight.has(row.id) || skipReasonOf(row) !== undefined,
+  )
   const { claimed, skippedRows } = await claimOrSkip(tx, source, retries, limit, inFlight, envelope, versions)
   for (const { id: messageId, step_id, contact_id } of skippedRows) {
     if (contact_id === null) continue
     await advance(tx, { sequenceId: source.id, contactId: contact_id, stepId: step_id!, messageId, isSent: false })
   }
-  const enrolments = await queries.listDueEnrolments(tx, due)
+  const placeAfter = (enrolment: queries.DueEnrolment) => nextPlace(places, enrolment.last_step_id)
+  const enrolments = await readDue(
+    limit,
+    (most) => queries.listDueEnrolments(tx, { ...due, limit: most }),
+    (enrolment) => !!stopReasonOf(enrolment) || enrolment.is_suppressed || !placeAfter(enrolment),
+  )
   let left = limit - claimed.length
   let hasChanged = skippedRows.length > 0
   for (const enrolment of enrolments) {
     const reason = stopReasonOf(enrolment)
-    const place = nextPlace(places, enrolment.last_step_id)
+    const place = placeAfter(enrolment)
     if (!reason && place && left === 0) continue
     hasChanged = true
     if (reason) await stopEnrolments(tx, { ids: [enrolment.id], reason })

@@ -1,7 +1,7 @@
 import { BoundedCache } from '../../bounded-cache.ts'
 import { contactLink, type LinkedContact } from '../../consent/links.ts'
 import type { Context } from '../../context.ts'
-import type { ContentVariables, PreparedContent, RenderedContent } from '../content.ts'
+import type { ContentVariables, RenderedContent } from '../content.ts'
 import { mailHeaders } from '../headers.ts'
 import { getNewsletter } from '../newsletters.ts'
 import type { Envelope } from '../sendable.ts'
@@ -11,10 +11,13 @@ import type { ClaimedMessage, Recipient } from './claim.ts'
 
 const maxPreparedContents = 50
 
+/** Renders a prepared content. */
+type Render = (variables: ContentVariables) => RenderedContent
+
 /** Renders messages for their recipients. The templates of a newsletter or step are parsed once. */
 export class Composer {
   readonly #ctx: Context
-  readonly #contents = new BoundedCache<string, Promise<PreparedContent>>(maxPreparedContents)
+  readonly #contents = new BoundedCache<string, Promise<Render>>(maxPreparedContents)
 
   constructor(ctx: Context) {
     this.#ctx = ctx
@@ -23,16 +26,15 @@ export class Composer {
   /** @throws MailkeepError The content cannot be rendered. */
   async compose(task: ClaimedMessage): Promise<MailMessage> {
     const ctx = { ...this.#ctx, clientId: task.source.clientId }
-    const content = await this.#contentOf(ctx, task)
+    const render = await this.#contentOf(ctx, task)
     const { uuid, source, contact, envelope } = task
     const variables = variablesOf(ctx, contact, JSON.parse(contact.attributes), envelope.client)
-    const { render } = await import('../content.ts')
     const campaign = `${source.kind}-${source.id}`
-    return messageOf(ctx, render(content, variables), variables, { uuid, campaign, ...envelope })
+    return messageOf(ctx, render(variables), variables, { uuid, campaign, ...envelope })
   }
 
   /** Newsletters do not change once they are sent; steps have a version. */
-  async #contentOf(ctx: Context, { source, stepId, version }: ClaimedMessage): Promise<PreparedContent> {
+  async #contentOf(ctx: Context, { source, stepId, version }: ClaimedMessage): Promise<Render> {
     const key = `${source.kind} ${source.id} ${stepId} ${version}`
     try {
       return await this.#contents.get(key, () => loadContent(ctx, source.id, stepId))
@@ -43,12 +45,18 @@ export class Composer {
   }
 }
 
-async function loadContent(ctx: Context, sourceId: number, stepId: number | null): Promise<PreparedContent> {
-  const { prepareContent } = await import('../content.ts')
-  if (stepId === null) return prepareContent(await getNewsletter(ctx, sourceId))
-  const step = (await listSteps(ctx, { sequence_id: sourceId })).find(({ id }) => id === stepId)
+async function loadContent(ctx: Context, sourceId: number, stepId: number | null): Promise<Render> {
+  const { prepareContent, render } = await import('../content.ts')
+  const content = prepareContent(
+    stepId === null ? await getNewsletter(ctx, sourceId) : await getStep(ctx, sourceId, stepId),
+  )
+  return (variables) => render(content, variables)
+}
+
+async function getStep(ctx: Context, sequenceId: number, stepId: number) {
+  const step = (await listSteps(ctx, { sequence_id: sequenceId })).find(({ id }) => id === stepId)
   if (!step) throw new Error('The step was removed.')
-  return prepareContent(step)
+  return step
 }
 
 /** What a message has beside its content. */
