@@ -17,11 +17,12 @@ import type {
   TokenInput,
 } from './clients/schema.ts'
 import type { Counted, GroupQueryInput } from './contacts/group-counts.ts'
+import type { ContactSeries, ContactSeriesQueryInput } from './contacts/series.ts'
 import type { Identity, IdentityInput, IdentityQueryInput } from './identities/schema.ts'
 import type { List, ListChangeInput, ListInput } from './lists/schema.ts'
 import type { Page, PageInput } from './page.ts'
 import type { Segment, SegmentChangeInput, SegmentInput } from './segments/schema.ts'
-import type { ContactSeries, DeliverySeries, DeliverySeriesQueryInput, SeriesQueryInput } from './statistics/schema.ts'
+import type { DeliverySeries, DeliverySeriesQueryInput } from './statistics/schema.ts'
 import type { Tag, TagInput } from './tags/schema.ts'
 import type { Topic, TopicChangeInput, TopicInput } from './topics/schema.ts'
 
@@ -275,8 +276,8 @@ export interface PortalApi {
 /** `mailkeep.forClient(id).stats` */
 export interface StatsApi {
   /**
-   * Returns how many deliveries succeeded and failed in each step of a range, and how long the oldest due one waits. Counts
-   * are kept for 90 days, also after the deliveries are deleted.
+   * Returns how many deliveries succeeded and failed in each step of a range, since when the oldest due one waits, and the
+   * endpoints by state. Counts are kept for 90 days, also after the deliveries are deleted.
    *
    * @throws MailkeepError `validation_failed`: also when the range has more than 1,500 steps.
    */
@@ -286,5 +287,5 @@ export interface StatsApi {
    *
    * @throws MailkeepError `validation_failed`: also when the range has more than 1,500 steps.
    */
-  contacts(query?: SeriesQueryInput): Promise<ContactSeries>
+  contacts(query?: ContactSeriesQueryInput): Promise<ContactSeries>
 }

@@ -28,6 +28,7 @@ import * as merging from './contacts/merging.ts'
 import * as contacts from './contacts/operations.ts'
 import * as preferences from './contacts/preferences.ts'
 import * as reading from './contacts/reading.ts'
+import * as series from './contacts/series.ts'
 import * as exporting from './contacts/transfer/export.ts'
 import * as importing from './contacts/transfer/import.ts'
 import { type Context, sources } from './context.ts'
@@ -207,7 +208,7 @@ const eventsApi = { raise: webhooks.raiseEvent, raiseMany: eventBatch.raiseEvent
 const portalApi = { createLink: portal.createPortalLink }
 
 /** `mailkeep.forClient(id).stats` */
-const statsApi = { deliveries: statistics.getDeliverySeries, contacts: statistics.getContactSeries }
+const statsApi = { deliveries: statistics.getDeliverySeries, contacts: series.getContactSeries }
 
 export function bindClients(ctx: Context): ClientsApi {
   return bind(ctx, clientsApi)

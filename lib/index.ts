@@ -73,6 +73,7 @@ export type {
   EraseInput,
   UnsubscribeInput,
 } from './contacts/schema.ts'
+export type { ContactPoint, ContactSeries, ContactSeriesQueryInput } from './contacts/series.ts'
 export type { ColumnMap } from './contacts/transfer/columns.ts'
 export type { ExportInput } from './contacts/transfer/export.ts'
 export type {
@@ -136,16 +137,19 @@ export type {
   Audience,
   AudienceInput,
   ContentInput,
+  CurrentAudience,
   MessageCounts,
   Newsletter,
   NewsletterChangeInput,
   NewsletterInput,
   NewsletterQueryInput,
+  NewsletterShowInput,
   NewsletterSummary,
   Preview,
   PreviewInput,
   ResumeInput,
   SendInput,
+  ShownNewsletter,
   TestInput,
   TestResult,
 } from './sending/schema.ts'
@@ -178,11 +182,11 @@ export { type MailMessage, type MailOutcome, type MailTransport, UncertainError 
 export { folder } from './sending/transports/folder.ts'
 export type { AbortInput } from './signal.ts'
 export type {
-  ContactPoint,
-  ContactSeries,
   DeliveryPoint,
   DeliverySeries,
   DeliverySeriesQueryInput,
+  EndpointStates,
+  FailingEndpoint,
   Series,
   SeriesQueryInput,
   Step,

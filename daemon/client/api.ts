@@ -2354,7 +2354,10 @@ export interface paths {
         };
         get: {
             parameters: {
-                query?: never;
+                query?: {
+                    /** @description Whether to add `current_audience`: who would get it now. */
+                    audience?: boolean;
+                };
                 header?: never;
                 path: {
                     /** @description The newsletter. */
@@ -2371,7 +2374,7 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            data: components["schemas"]["Newsletter"];
+                            data: components["schemas"]["ShownNewsletter"];
                         };
                     };
                 };
@@ -3949,6 +3952,8 @@ export interface paths {
                     to?: string;
                     /** @description The steps begin at whole minutes, hours or days of UTC. A range has at most 1500 steps. */
                     step?: "minute" | "hour" | "day";
+                    /** @description Whether to add `subscribed`, the number of contacts that are subscribed now. */
+                    count?: boolean;
                 };
                 header?: never;
                 path?: never;
@@ -4114,6 +4119,71 @@ export interface components {
                  */
                 segment?: number;
             };
+        };
+        ShownNewsletter: {
+            /** Format: int64 */
+            id: number;
+            /** Format: uuid */
+            uuid: string;
+            name: string;
+            subject: string;
+            preheader: string | null;
+            /**
+             * Format: int64
+             * @description null: the first verified identity when it is sent.
+             */
+            from_identity_id: number | null;
+            /** Format: idn-email */
+            reply_to: string | null;
+            /** @enum {string} */
+            status: "draft" | "scheduled" | "sending" | "paused" | "sent" | "cancelled" | "failed";
+            /** @description Why it could not start. */
+            error: string | null;
+            counts: components["schemas"]["MessageCounts"];
+            /** Format: date-time */
+            scheduled_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** Format: date-time */
+            started_at: string | null;
+            /** Format: date-time */
+            finished_at: string | null;
+            html: string;
+            /** @description null: made from the html. */
+            text: string | null;
+            /** @description Subscribed contacts who match every filter. Without filters: all of them. */
+            audience: {
+                /** @description On any of these lists. */
+                lists?: number[];
+                /** @description With any of these tags. */
+                tags?: number[];
+                /** @description Subscribed to any of these topics. */
+                topics?: number[];
+                /** @description On none of these lists. */
+                exclude_lists?: number[];
+                /** @description With none of these tags. */
+                exclude_tags?: number[];
+                /**
+                 * Format: int64
+                 * @description A segment, whose filters apply too.
+                 */
+                segment?: number;
+            };
+            /** @description Only with `audience`, and before it has started. null if it cannot be told now: see the route of the audience. */
+            current_audience?: components["schemas"]["CurrentAudience"] | null;
+        };
+        /** @description Who would get a newsletter if it were sent now. */
+        CurrentAudience: {
+            count: number;
+            /** @description The first 20, by ascending id. */
+            contacts: {
+                /** Format: int64 */
+                id: number;
+                /** Format: idn-email */
+                email: string;
+            }[];
         };
         NewsletterSummary: {
             /** Format: int64 */
@@ -4460,6 +4530,7 @@ export interface components {
              * @description When the oldest delivery that waits for an attempt became due; null when none is due.
              */
             oldest_due_at: string | null;
+            endpoints: components["schemas"]["EndpointStates"];
             /** Format: date-time */
             from: string;
             /** Format: date-time */
@@ -4481,7 +4552,29 @@ export interface components {
                 p95_ms: number | null;
             }[];
         };
+        /** @description Number of endpoints by state, as they are now. */
+        EndpointStates: {
+            /** @description Active, and the last attempt did not fail. */
+            healthy: number;
+            /** @description The last attempt failed, or it was switched off after failures. */
+            failing: number;
+            /** @description Switched off by hand. */
+            switched_off: number;
+            /** @description At most five, by ascending id. */
+            first_failing: {
+                /** Format: int64 */
+                id: number;
+                url: string;
+                active: boolean;
+                /** @enum {string|null} */
+                disabled_reason: "auto_failures" | null;
+                /** @description Failed attempts since the last success. */
+                consecutive_failures: number;
+            }[];
+        };
         ContactSeries: {
+            /** @description Contacts that are subscribed now. Only with `count`. */
+            subscribed?: number;
             /** Format: date-time */
             from: string;
             /** Format: date-time */

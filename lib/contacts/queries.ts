@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { bool, int, ints, json, statement, text, time } from '../storage/statement.ts'
+import { bool, int, ints, json, rows, statement, text, time } from '../storage/statement.ts'
 import { contactDocument } from './document.ts'
 import { type ContactTexts, textNames } from './schema.ts'
 
@@ -209,4 +209,20 @@ export const deleteListSubscriptions = statement.all({ contact_id: int, list_id:
     .where('contact_id', '=', p.contact_id)
     .where('topic_id', 'in', (eb) => eb.selectFrom('mailkeep_topic').select('id').where('list_id', '=', p.list_id))
     .returning('topic_id'),
+)
+
+const stepRange = { at: time, until: time }
+
+/** Counts contacts by the times of their changes. Each count scans the range of an index. */
+export const countContactChanges = statement.all(
+  { client_id: int, steps: rows(stepRange) },
+  (_, p, dialect) => sql<{ created: number; unsubscribed: number; deleted: number }>`
+    select
+      (select count(*) from mailkeep_contact where client_id = ${p.client_id}
+        and created_at >= item.at and created_at < item.until) as created,
+      (select count(*) from mailkeep_contact where client_id = ${p.client_id}
+        and unsubscribed_at >= item.at and unsubscribed_at < item.until) as unsubscribed,
+      (select count(*) from mailkeep_audit where client_id = ${p.client_id} and type = 'contact.deleted'
+        and created_at >= item.at and created_at < item.until) as deleted
+    from ${dialect.unnestRows(p.steps, stepRange)} order by item.at`,
 )

@@ -10,11 +10,13 @@ import type {
   NewsletterChangeInput,
   NewsletterInput,
   NewsletterQueryInput,
+  NewsletterShowInput,
   NewsletterSummary,
   Preview,
   PreviewInput,
   ResumeInput,
   SendInput,
+  ShownNewsletter,
   TestInput,
   TestResult,
 } from './schema.ts'
@@ -45,8 +47,12 @@ export interface NewslettersApi {
    *   or the segment does not exist.
    */
   create(input: NewsletterInput): Promise<Newsletter>
-  /** @throws MailkeepError `not_found` */
-  get(id: number): Promise<Newsletter>
+  /**
+   * Returns a newsletter. With `audience`, and before it has started, also who would get it now.
+   *
+   * @throws MailkeepError `not_found`; `validation_failed`
+   */
+  get(id: number, query?: NewsletterShowInput): Promise<ShownNewsletter>
   /**
    * Changes a newsletter. A scheduled newsletter must stay ready to be sent. Once it has started, its content and audience
    * stay as they are. The messages that are not sent yet get a new sender.

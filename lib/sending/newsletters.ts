@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { audit } from '../audit/operations.ts'
 import { countContacts } from '../contacts/counting.ts'
+import { listPageOfContacts } from '../contacts/listing.ts'
 import { type Context, isAdmin, now, type Tx } from '../context.ts'
-import { invalid, MailkeepError, notFound } from '../errors.ts'
+import { invalid, isMailkeepError, MailkeepError, notFound } from '../errors.ts'
 import { getIdentity } from '../identities/operations.ts'
 import { runOrEnqueue } from '../jobs/operations.ts'
 import { mapPage, type Page, type Range, readPage } from '../page.ts'
@@ -13,6 +14,7 @@ import { clearNewsletter } from './deletion.ts'
 import * as queries from './newsletter-queries.ts'
 import {
   type Audience,
+  type CurrentAudience,
   NewNewsletter,
   type Newsletter,
   NewsletterChange,
@@ -20,8 +22,11 @@ import {
   type NewsletterInput,
   NewsletterQuery,
   type NewsletterQueryInput,
+  NewsletterShow,
+  type NewsletterShowInput,
   type NewsletterSummary,
   newsletterFrom,
+  type ShownNewsletter,
   summaryFrom,
 } from './schema.ts'
 import { requireLink, requireReady, requireSender } from './sendable.ts'
@@ -45,6 +50,36 @@ export async function getNewsletter(ctx: Context, id: number): Promise<Newslette
   const row = await queries.findNewsletter(ctx, { client_id: ctx.clientId, id })
   if (!row) throw notFound('newsletter')
   return newsletterFrom(row)
+}
+
+/**
+ * Returns a newsletter. With `audience`, and before it has started, also who would get it now.
+ *
+ * @throws MailkeepError `not_found`; `validation_failed`
+ */
+export async function showNewsletter(
+  ctx: Context,
+  id: number,
+  query: NewsletterShowInput = {},
+): Promise<ShownNewsletter> {
+  const { audience } = parse(NewsletterShow, query)
+  const newsletter = await getNewsletter(ctx, id)
+  if (!audience || newsletter.started_at !== null) return newsletter
+  return { ...newsletter, current_audience: await currentAudience(ctx, newsletter.audience) }
+}
+
+const maxShownContacts = 20
+
+/** Returns null where `countAudience` throws. */
+async function currentAudience(ctx: Context, audience: Audience): Promise<CurrentAudience | null> {
+  try {
+    const count = await countContacts(ctx, { ...audience })
+    const { data } = await listPageOfContacts(ctx, { ...audience, per_page: maxShownContacts })
+    return { count, contacts: data.map(({ id, email }) => ({ id, email })) }
+  } catch (error) {
+    if (isMailkeepError(error, 'not_found') || isMailkeepError(error, 'unavailable')) return null
+    throw error
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { type ContactKey, Key } from '../contacts/contact-key.ts'
 import { type PageInput, pageFields, QueryId } from '../page.ts'
-import { atMost, closedObject, EmailAddress, idInput, Name, Text } from '../parse.ts'
+import { atMost, closedObject, EmailAddress, idInput, Name, QueryBoolean, Text } from '../parse.ts'
 import { Count, described, Email, Id, namesOf, type RecordFields, recordFrom, Time, Uuid } from '../record.ts'
 import { groupFilterFields, type IdsInput, Time as TimeInput } from '../segments/filters.ts'
 import type { Timestamp } from '../time.ts'
@@ -72,6 +72,23 @@ export interface Newsletter extends NewsletterSummary {
   text: string | null
 }
 
+/** Who would get a newsletter if it were sent now. */
+export interface CurrentAudience {
+  count: number
+  /** The first 20, by ascending id. */
+  contacts: { id: number; email: string }[]
+}
+
+export interface ShownNewsletter extends Newsletter {
+  /** Only with `audience`, and before it has started. null if it cannot be told now: see `audience()`. */
+  current_audience?: CurrentAudience | null
+}
+
+export interface NewsletterShowInput {
+  /** Whether to add who would get it now; default false. */
+  readonly audience?: boolean | '1' | '0' | 'true' | 'false' | undefined
+}
+
 export interface ContentInput {
   /** Liquid. At most 998 characters. */
   readonly subject: string
@@ -137,6 +154,8 @@ export const NewsletterChange = closedObject({
   html: v.optional(Html),
   audience: v.optional(AudienceFilters),
 })
+
+export const NewsletterShow = closedObject({ audience: v.optional(QueryBoolean, false) })
 
 export const NewsletterQuery = closedObject({
   ...pageFields,

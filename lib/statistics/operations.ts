@@ -9,13 +9,12 @@ import { bucketColumns, quantileOf } from './durations.ts'
 import * as queries from './queries.ts'
 import { allEndpoints } from './recording.ts'
 import {
-  type ContactSeries,
   type DeliveryPoint,
   type DeliverySeries,
   DeliverySeriesQuery,
   type DeliverySeriesQueryInput,
-  SeriesQuery,
-  type SeriesQueryInput,
+  type EndpointStates,
+  type SeriesQuery,
   stepMs,
 } from './schema.ts'
 
@@ -23,12 +22,15 @@ export { deleteCountsOfClient } from './queries.ts'
 
 const retentionMs = 90 * stepMs.day
 
+/** Most endpoints that fail which are named. */
+const maxFailing = 5
+
 /** Number of steps of the default range. */
 const defaultSteps = { minute: 60, hour: 24, day: 30 } as const
 
 /**
- * Returns how many deliveries succeeded and failed in each step of a range, and how long the oldest due one waits. Counts
- * are kept for 90 days, also after the deliveries are deleted.
+ * Returns how many deliveries succeeded and failed in each step of a range, since when the oldest due one waits, and the
+ * endpoints by state. Counts are kept for 90 days, also after the deliveries are deleted.
  *
  * @throws MailkeepError `validation_failed`: also when the range has more than 1,500 steps.
  */
@@ -55,7 +57,21 @@ export async function getDeliverySeries(ctx: Context, query: DeliverySeriesQuery
     }
   })
   const oldest_due_at = await oldestDue(ctx, endpoint_id)
-  return { from: withOffset(times.from), to: withOffset(times.to), step, oldest_due_at, series }
+  const endpoints = await statesOfEndpoints(ctx, endpoint_id)
+  return { from: withOffset(times.from), to: withOffset(times.to), step, oldest_due_at, endpoints, series }
+}
+
+async function statesOfEndpoints(ctx: Context, endpointId: number): Promise<EndpointStates> {
+  const which = { client_id: ctx.clientId, endpoint_id: endpointId }
+  const on = { byEndpoint: endpointId !== allEndpoints }
+  const counts = await queries.countEndpointStates(ctx, which, on)
+  const worst = await queries.listFailingEndpoints(ctx, { ...which, limit: maxFailing }, on)
+  return {
+    healthy: Number(counts!.healthy),
+    failing: Number(counts!.failing),
+    switched_off: Number(counts!.switched_off),
+    first_failing: worst.map(({ active, ...endpoint }) => ({ ...endpoint, active: Boolean(active) })),
+  }
 }
 
 /** Returns when the oldest delivery that waits became due; null when none is due. */
@@ -66,29 +82,12 @@ async function oldestDue(ctx: Context, endpointId: number): Promise<Timestamp | 
   return dueAt !== null && msOf(dueAt) <= ctx.clock() ? withOffset(dueAt) : null
 }
 
-/**
- * Returns how many contacts were created, unsubscribed and erased in each step of a range.
- *
- * @throws MailkeepError `validation_failed`: also when the range has more than 1,500 steps.
- */
-export async function getContactSeries(ctx: Context, query: SeriesQueryInput = {}): Promise<ContactSeries> {
-  const { startsMs, fromMs, toMs, step } = stepsOf(ctx, parse(SeriesQuery, query))
-  const ranges = startsMs.map((ms) => ({ at: timestamp(ms), until: timestamp(ms + stepMs[step]) }))
-  const counts = await queries.countContactChanges(ctx, { client_id: ctx.clientId, steps: ranges })
-  const series = ranges.map(({ at }, n) => {
-    const { created, unsubscribed, deleted } = counts[n]!
-    const point = { created: Number(created), unsubscribed: Number(unsubscribed), deleted: Number(deleted) }
-    return { at: withOffset(at), ...point }
-  })
-  return { from: withOffset(timestamp(fromMs)), to: withOffset(timestamp(toMs)), step, series }
-}
-
 /** Times before and after these cannot be written with a year of four digits. */
 const firstMs = Date.parse('0001-01-01T00:00:00Z')
 const lastMs = Date.parse('9999-12-31T00:00:00Z')
 
 /** Divides the range into whole steps of UTC. The last step may end after `to`. */
-function stepsOf(ctx: Context, { from, to = ctx.clock(), step }: SeriesQuery) {
+export function stepsOf(ctx: Context, { from, to = ctx.clock(), step }: SeriesQuery) {
   const length = stepMs[step]
   const toMs = Math.ceil(to / length) * length
   const fromMs = Math.floor((from ?? toMs - defaultSteps[step] * length) / length) * length

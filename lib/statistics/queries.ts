@@ -3,7 +3,7 @@ import { type BatchStep, batch } from '../jobs/batches.ts'
 import { int, rows, statement, time, word } from '../storage/statement.ts'
 import type { Timestamp } from '../time.ts'
 import { bucketColumns } from './durations.ts'
-import type { Step } from './schema.ts'
+import type { FailingEndpoint, Step } from './schema.ts'
 
 const counted = {
   client_id: int,
@@ -65,20 +65,32 @@ export const findOldestDue = statement(
   ['byEndpoint'],
 )
 
-const stepRange = { at: time, until: time }
+/** Whether an endpoint fails: its last attempts failed, or it was switched off for that. Not if it was switched off by hand. */
+const isFailing = sql`coalesce(disabled_reason, '') <> 'manual' and (not active or consecutive_failures > 0)`
 
-/** Counts contacts by the times of their changes. Each count scans the range of an index. */
-export const countContactChanges = statement.all(
-  { client_id: int, steps: rows(stepRange) },
-  (_, p, dialect) => sql<{ created: number; unsubscribed: number; deleted: number }>`
-    select
-      (select count(*) from mailkeep_contact where client_id = ${p.client_id}
-        and created_at >= item.at and created_at < item.until) as created,
-      (select count(*) from mailkeep_contact where client_id = ${p.client_id}
-        and unsubscribed_at >= item.at and unsubscribed_at < item.until) as unsubscribed,
-      (select count(*) from mailkeep_audit where client_id = ${p.client_id} and type = 'contact.deleted'
-        and created_at >= item.at and created_at < item.until) as deleted
-    from ${dialect.unnestRows(p.steps, stepRange)} order by item.at`,
+function ofClient(
+  { client_id, endpoint_id }: Readonly<Record<'client_id' | 'endpoint_id', unknown>>,
+  byEndpoint: boolean,
+) {
+  return sql`client_id = ${client_id} ${byEndpoint ? sql`and id = ${endpoint_id}` : sql``}`
+}
+
+export const countEndpointStates = statement(
+  { client_id: int, endpoint_id: int },
+  (_, p, __, { byEndpoint }) => sql<{ healthy: number; failing: number; switched_off: number }>`
+    select count(case when active and consecutive_failures = 0 then 1 end) as healthy,
+      count(case when ${isFailing} then 1 end) as failing,
+      count(case when disabled_reason = 'manual' then 1 end) as switched_off
+    from mailkeep_endpoint where ${ofClient(p, byEndpoint)}`,
+  ['byEndpoint'],
+)
+
+export const listFailingEndpoints = statement.all(
+  { client_id: int, endpoint_id: int, limit: int },
+  (_, p, __, { byEndpoint }) => sql<FailingEndpoint>`
+    select id, url, active, disabled_reason, consecutive_failures from mailkeep_endpoint
+    where ${ofClient(p, byEndpoint)} and ${isFailing} order by id limit ${p.limit}`,
+  ['byEndpoint'],
 )
 
 const identity = sql.raw('client_id, endpoint_id, step, at')

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { QueryId } from '../page.ts'
 import { closedObject, TimeMs } from '../parse.ts'
-import { Count, described, OffsetTime, type RecordFields } from '../record.ts'
+import { Count, described, Id, OffsetTime, type RecordFields } from '../record.ts'
 
 export const steps = ['minute', 'hour', 'day'] as const satisfies Step[]
 export type Step = 'minute' | 'hour' | 'day'
@@ -23,12 +23,13 @@ export interface DeliverySeriesQueryInput extends SeriesQueryInput {
   readonly endpoint_id?: number | string | undefined
 }
 
-const rangeFields = {
+/** The fields of a range. */
+export const rangeFields = {
   from: v.optional(TimeMs),
   to: v.optional(TimeMs),
   step: v.optional(v.picklist(steps, `This must be one of ${steps.join(', ')}.`), 'hour'),
 }
-export const SeriesQuery = closedObject(rangeFields)
+const SeriesQuery = closedObject(rangeFields)
 export type SeriesQuery = v.InferOutput<typeof SeriesQuery>
 export const DeliverySeriesQuery = closedObject({ ...rangeFields, endpoint_id: v.optional(QueryId) })
 
@@ -56,21 +57,31 @@ export interface DeliveryPoint {
 export interface DeliverySeries extends Series<DeliveryPoint> {
   /** When the oldest delivery that waits for an attempt became due; null when none is due. */
   oldest_due_at: string | null
+  /** The endpoints as they are now. */
+  endpoints: EndpointStates
 }
 
-/** How many contacts were gained and lost in one step. */
-export interface ContactPoint {
-  /** The beginning of the step. */
-  at: string
-  /** Contacts that were created then, and still exist. */
-  created: number
-  /** Contacts that unsubscribed then, and are still unsubscribed. */
-  unsubscribed: number
-  /** Contacts that were erased one by one. */
-  deleted: number
+/** Number of endpoints by state. */
+export interface EndpointStates {
+  /** Active, and the last attempt did not fail. */
+  healthy: number
+  /** The last attempt failed, or it was switched off after failures. */
+  failing: number
+  /** Switched off by hand. */
+  switched_off: number
+  /** The first five that fail, by id. */
+  first_failing: FailingEndpoint[]
 }
 
-export type ContactSeries = Series<ContactPoint>
+/** An endpoint that fails. */
+export interface FailingEndpoint {
+  id: number
+  url: string
+  active: boolean
+  disabled_reason: 'auto_failures' | null
+  /** Failed attempts since the last success. */
+  consecutive_failures: number
+}
 
 export const deliveryPointFields: RecordFields<DeliveryPoint> = {
   at: described(OffsetTime, 'The beginning of the step.'),
@@ -83,9 +94,10 @@ export const deliveryPointFields: RecordFields<DeliveryPoint> = {
   ),
 }
 
-export const contactPointFields: RecordFields<ContactPoint> = {
-  at: described(OffsetTime, 'The beginning of the step.'),
-  created: described(Count, 'Contacts that were created then, and still exist.'),
-  unsubscribed: described(Count, 'Contacts that unsubscribed then, and are still unsubscribed.'),
-  deleted: described(Count, 'Contacts that were erased one by one.'),
+export const failingEndpointFields: RecordFields<FailingEndpoint> = {
+  id: Id,
+  url: v.pipe(v.string(), v.url()),
+  active: v.boolean(),
+  disabled_reason: v.nullable(v.picklist(['auto_failures'])),
+  consecutive_failures: described(Count, 'Failed attempts since the last success.'),
 }

@@ -34,6 +34,39 @@ overHttp('statistics', (open) => {
     }
   })
 
+  test('count the endpoints by state, and name the first that fail', async (t) => {
+    const { data, client, mailkeep, receiver, addTenant } = await open(t, {
+      dispatch: false,
+      webhooks: { retryScheduleSeconds: [], disableAfterFailures: 2, disableAfterHours: 0 },
+    })
+    const other = await addTenant()
+    const [good, bad] = [await receiver(), await receiver()]
+    bad.replies(500)
+    const addTo = async (url: string, events: string[]) =>
+      (await data(201, 'POST', '/webhook-endpoints', { body: { url, events } })).id
+    const healthy = await addTo(good.url(), ['contact.created'])
+    const failing = await addTo(bad.url(), ['contact.created'])
+    const disabled = await addTo(bad.url(), ['contact.created', 'contact.updated'])
+    const manual = await addTo(bad.url(), ['contact.created'])
+    const { contact } = await client.contacts.upsert({ email: 'ada@example.org' })
+    await mailkeep.deliverDue()
+    await client.contacts.update(contact.id, { name: 'Ada' })
+    await mailkeep.deliverDue()
+    await data(200, 'PATCH', `/webhook-endpoints/${manual}`, { body: { active: false } })
+
+    const statesOf = async (query = {}, tenant: Pick<typeof other, 'data'> = { data }) =>
+      (await tenant.data(200, 'GET', '/stats/deliveries', { query })).endpoints
+    const { first_failing, ...states } = await statesOf()
+    assert.deepEqual(states, { healthy: 1, failing: 2, switched_off: 1 })
+    assert.deepEqual(first_failing, [
+      { id: failing, url: bad.url(), active: true, disabled_reason: null, consecutive_failures: 1 },
+      { id: disabled, url: bad.url(), active: false, disabled_reason: 'auto_failures', consecutive_failures: 2 },
+    ])
+    const none = { healthy: 0, failing: 0, switched_off: 0, first_failing: [] }
+    assert.deepEqual(await statesOf({ endpoint_id: healthy }), { ...none, healthy: 1 })
+    assert.deepEqual(await statesOf({}, other), none)
+  })
+
   test('show since when the oldest due delivery waits, of all endpoints and of one', needsClock, async (t) => {
     const { data, client, mailkeep, receiver, advance, addTenant } = await open(t, {
       dispatch: false,
@@ -91,6 +124,8 @@ overHttp('statistics', (open) => {
     assert.deepEqual([series[0].at, Date.parse(to) - Date.parse(from)], [from, 86_400_000])
     const { at: _, ...last } = series.at(-1)
     assert.deepEqual(last, { created: 2, unsubscribed: 1, deleted: 1 })
+    const { subscribed } = await data(200, 'GET', '/stats/contacts', { query: { count: 1 } })
+    assert.equal(subscribed, 1)
   })
 
   test('have every step of the range, and at most 1,500', async (t) => {

@@ -44,6 +44,7 @@ onEveryDatabase('an audience', (open) => {
     const draft = await addNewsletter(mail, { segment: segment.id })
     await acme.segments.delete(segment.id)
     await assert.rejects(acme.newsletters.send(draft.id), refused('audience.segment'))
+    assert.equal((await acme.newsletters.get(draft.id, { audience: true })).current_audience, null)
     const excluded = await acme.lists.create({ name: 'Not these' })
     const scheduled = await addNewsletter(mail, { lists: [list.id], exclude_lists: [excluded.id] })
     await acme.newsletters.send(scheduled.id, { at: new Date(mail.clock.read() + hourMs).toISOString() })

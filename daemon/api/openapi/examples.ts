@@ -13,6 +13,7 @@ import type {
   DeliverySeries,
   Endpoint,
   EndpointInput,
+  EndpointStates,
   EventInput,
   EventType,
   HistoryEntry,
@@ -171,9 +172,15 @@ const deliveryDetail: DeliveryDetail = {
 }
 
 const seriesRange = { from: '2026-01-02T03:00:00+00:00', to: '2026-01-02T04:00:00+00:00', step: 'hour' } as const
+const { id, url } = endpoint
+const endpointStates: EndpointStates = {
+  ...{ healthy: 3, failing: 1, switched_off: 0 },
+  first_failing: [{ id, url, active: true, disabled_reason: null, consecutive_failures: 2 }],
+}
 const deliverySeries: DeliverySeries = {
   ...seriesRange,
   oldest_due_at: '2026-01-02T03:58:20+00:00',
+  endpoints: endpointStates,
   series: [{ at: seriesRange.from, delivered: 940, retried: 12, failed: 1, p95_ms: 84 }],
 }
 const contactSeries: ContactSeries = {
@@ -216,7 +223,8 @@ export const recordExamples = {
   PageSettings: pageSettings,
   DeliverySeries: deliverySeries,
   PortalLink: { url: `https://mail.example.org/portal#token=mkp_${'example'.repeat(5)}`, expires_at: created_at },
-  ContactSeries: contactSeries,
+  ContactSeries: { ...contactSeries, subscribed: 4800 },
+  EndpointStates: endpointStates,
   BatchResult: { status: 'created', id: 7 },
   EventResult: { status: 'raised' },
   Endpoint: endpoint,

@@ -1,6 +1,7 @@
 import {
   type ClientToken,
   type ContactLinks,
+  type EndpointStates,
   type EventBatchResult,
   type ImportReport,
   type ImportRowResult,
@@ -19,6 +20,7 @@ import {
   contactPointFields,
   deliveryPointFields,
   endpointDeliveryFields,
+  failingEndpointFields,
   historyFields,
   identityFields,
   importFields,
@@ -136,8 +138,23 @@ export const recordSchemas = {
       ...nullable(offset),
       description: 'When the oldest delivery that waits for an attempt became due; null when none is due.',
     },
+    endpoints: ref('EndpointStates'),
   }),
-  ContactSeries: seriesOf(recordOf(contactPointFields)),
+  EndpointStates: record<EndpointStates>(
+    {
+      healthy: { ...count, description: 'Active, and the last attempt did not fail.' },
+      failing: { ...count, description: 'The last attempt failed, or it was switched off after failures.' },
+      switched_off: { ...count, description: 'Switched off by hand.' },
+      first_failing: { ...arrayOf(recordOf(failingEndpointFields)), description: 'At most five, by ascending id.' },
+    },
+    'Number of endpoints by state, as they are now.',
+  ),
+  ContactSeries: optional(
+    seriesOf(recordOf(contactPointFields), {
+      subscribed: { ...count, description: 'Contacts that are subscribed now. Only with `count`.' },
+    }),
+    'subscribed',
+  ),
   ContactCount: record<{ count: number }>({ count }),
   Contact: record({ ...contact, extra_attributes, topics: topics! }),
   ContactWithoutTopics: record(

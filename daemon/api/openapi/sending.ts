@@ -1,6 +1,7 @@
 /** Schemas and examples of newsletters, sequences and messages. */
 import {
   type AudienceInput,
+  type CurrentAudience,
   type Enrolment,
   type EnrolmentInput,
   inputLimits,
@@ -33,7 +34,7 @@ import {
 } from '../../../lib/internal.ts'
 import { contactKey, groupFilters } from './contact-bodies.ts'
 import { recordOf, schemasOf } from './fields.ts'
-import { arrayOf, id, input, nullable, record, type Schema } from './schema.ts'
+import { arrayOf, id, input, nullable, record, ref, type Schema } from './schema.ts'
 
 const audience: Schema = {
   ...input<AudienceInput>({
@@ -117,8 +118,30 @@ function withAudience({ audience: _, ...fields }: Parameters<typeof schemasOf>[0
   return record({ ...schemasOf(fields), audience })
 }
 
+const newsletterSchema = withAudience(newsletterFields)
+
+const currentAudience: Schema = {
+  anyOf: [ref('CurrentAudience'), { type: 'null' }],
+  description:
+    'Only with `audience`, and before it has started. null if it cannot be told now: see the route of the audience.',
+}
+
 export const sendingRecords = {
-  Newsletter: withAudience(newsletterFields),
+  Newsletter: newsletterSchema,
+  ShownNewsletter: {
+    ...newsletterSchema,
+    properties: { ...newsletterSchema.properties, current_audience: currentAudience },
+  },
+  CurrentAudience: record<CurrentAudience>(
+    {
+      count: { type: 'integer', minimum: 0 },
+      contacts: {
+        ...arrayOf(record<CurrentAudience['contacts'][number]>({ id, email: { type: 'string', format: 'idn-email' } })),
+        description: 'The first 20, by ascending id.',
+      },
+    },
+    'Who would get a newsletter if it were sent now.',
+  ),
   NewsletterSummary: withAudience(newsletterSummaryFields),
   MessageCounts: recordOf(messageCountFields),
   Step: recordOf(stepFields),
@@ -146,6 +169,7 @@ const summary = {
   ...{ status: 'sending' as const, error: null, counts, scheduled_at: null },
   ...{ created_at, updated_at: created_at, started_at: created_at, finished_at: null },
 }
+const currentAudienceExample: CurrentAudience = { count: 4800, contacts: [{ id: 7, email: 'ada@example.org' }] }
 const newsletter: Newsletter = { ...summary, html, text: textTemplate }
 const sequenceSummary = {
   ...{ id: 1, uuid, name: 'Welcome', list_id: 1, from_identity_id: 1, reply_to: null },
@@ -163,6 +187,8 @@ const enrolment: Enrolment = {
 
 export const sendingRecordExamples = {
   Newsletter: newsletter,
+  ShownNewsletter: { ...newsletter, current_audience: currentAudienceExample },
+  CurrentAudience: currentAudienceExample,
   NewsletterSummary: summary,
   Preview: { subject: 'News for Ada', html: '<p>Hello Ada</p>', text: 'Hello Ada' },
   TestResult: { email: 'ada@example.org', status: 'sent', error: null },

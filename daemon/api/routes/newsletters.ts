@@ -38,8 +38,14 @@ export const newsletterExtensions: readonly Route[] = [
     role: 'viewer',
     name: 'getNewsletter',
     summary: 'One newsletter, with its counts',
-    answers: { 200: { record: 'Newsletter', description: 'The newsletter.' } },
-    call: async ({ client, params }) => ok(await client.newsletters.get(params.newsletterId)),
+    query: {
+      audience: {
+        description: 'Whether to add `current_audience`: who would get it now.',
+        schema: { type: 'boolean', default: false },
+      },
+    },
+    answers: { 200: { record: 'ShownNewsletter', description: 'The newsletter.' } },
+    call: async ({ client, params, query }) => ok(await client.newsletters.get(params.newsletterId, query)),
   },
   {
     method: 'PATCH',

@@ -29,7 +29,7 @@ export const statsExtensions: readonly Route[] = [
     role: 'admin',
     inPortal: true,
     name: 'getDeliverySeries',
-    summary: 'Delivered and failed attempts over time',
+    summary: 'Delivered and failed attempts over time, and endpoints by state',
     description: 'Counts are kept for 90 days, also after the deliveries are deleted.',
     query: {
       ...range,
@@ -49,7 +49,13 @@ export const statsExtensions: readonly Route[] = [
     role: 'viewer',
     name: 'getContactSeries',
     summary: 'Contacts gained and lost over time',
-    query: range,
+    query: {
+      ...range,
+      count: {
+        description: 'Whether to add `subscribed`, the number of contacts that are subscribed now.',
+        schema: { type: 'boolean', default: false },
+      },
+    },
     refused,
     answers: { 200: { record: 'ContactSeries', description: 'The counts for each step.' } },
     call: async ({ client, query }) => ok(await client.stats.contacts(query)),

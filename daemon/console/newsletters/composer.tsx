@@ -9,7 +9,7 @@ import { AudienceFields, audienceIn, summaryOf } from './audience.tsx'
 import { ContentFields, contentIn } from './content.tsx'
 import { Preview } from './preview.tsx'
 
-type Newsletter = Schemas['Newsletter']
+type Newsletter = Schemas['ShownNewsletter']
 
 interface ComposerProps {
   readonly newsletter: Newsletter
@@ -63,6 +63,7 @@ export function Composer({ newsletter, canChange, set, isSaved }: ComposerProps)
             dataOf(api.POST('/api/v1/newsletters/{newsletterId}/preview', { ...path, body: { contact_id: contactId } }))
           }
           keys={[newsletter.id, newsletter.updated_at]}
+          offered={newsletter.current_audience?.contacts ?? []}
         />
       )}
     </div>

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { confirm } from '../parts/dialog.tsx'
@@ -13,14 +14,21 @@ import { Messages } from './messages.tsx'
 import { NewsletterStatus } from './newsletters.tsx'
 import { notSaved, SendButtons } from './send-buttons.tsx'
 
-type Newsletter = Schemas['Newsletter']
+type Newsletter = Schemas['ShownNewsletter']
 
 const back = { href: '/console/newsletters', text: 'Newsletters' }
 
 export function NewsletterPage() {
   const newsletterId = useRecordId('newsletterId')
   const path = { params: { path: { newsletterId } } }
-  const newsletter = useLoad(() => dataOf(api.GET('/api/v1/newsletters/{newsletterId}', path)), [newsletterId])
+  // Only the first answer has the audience, because it takes longer to count.
+  const shown = useRef(0)
+  const newsletter = useLoad(async () => {
+    const query = { audience: shown.current !== newsletterId }
+    const loaded = await dataOf(api.GET('/api/v1/newsletters/{newsletterId}', { params: { ...path.params, query } }))
+    shown.current = newsletterId
+    return loaded
+  }, [newsletterId])
   const { value, error } = newsletter
   useReload(newsletter, value !== undefined && (isUnderWay(value) || value.counts.pending > 0))
   if (!value || error !== undefined) {
@@ -37,12 +45,11 @@ function NewsletterView({ newsletter, set }: { newsletter: Newsletter; set(newsl
   const { route } = useLocation()
   const isSaved = useSignal(true)
   const path = { params: { path: { newsletterId: newsletter.id } } }
-  const { status, started_at } = newsletter
-  const audience = useLoad(
-    async () =>
-      started_at === null ? await dataOf(api.GET('/api/v1/newsletters/{newsletterId}/audience', path)) : undefined,
-    [newsletter.id, newsletter.updated_at, started_at],
-  )
+  const { status, started_at, current_audience } = newsletter
+  const audience = useLoad(async () => {
+    if (started_at !== null) return undefined
+    return current_audience ?? (await dataOf(api.GET('/api/v1/newsletters/{newsletterId}/audience', path)))
+  }, [newsletter.id, newsletter.updated_at, started_at])
   const remove = async () => {
     const agreed = await confirm({
       title: 'Delete this newsletter?',

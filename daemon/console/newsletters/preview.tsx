@@ -8,22 +8,29 @@ interface PreviewProps {
   readonly load: (contactId: number) => Promise<Schemas['Preview']>
   /** What `load` depends on. */
   readonly keys: readonly unknown[]
+  /** Contacts to choose from before one is searched; if empty, the first ones of all. */
+  readonly offered?: readonly Recipient[]
 }
+
+type Recipient = Pick<Schemas['Contact'], 'id' | 'email'>
 
 const offeredContacts = 20
 
 /** A mail as a chosen contact would get it. Any contact can be searched. */
-export function Preview({ load, keys }: PreviewProps) {
+export function Preview({ load, keys, offered = [] }: PreviewProps) {
   const [search, setSearch] = useState('')
   const [chosen, setChosen] = useState<number>()
   const query = { per_page: offeredContacts, include_unsubscribed: true, ...(search && { search }) }
-  const contacts = useLoad(() => answerOf(api.GET('/api/v1/contacts', { params: { query } })), [search])
+  const contacts = useLoad(async (): Promise<readonly Recipient[]> => {
+    if (search === '' && offered.length > 0) return offered
+    return (await answerOf(api.GET('/api/v1/contacts', { params: { query } }))).data
+  }, [search])
   return (
     <section>
       <h2>Preview</h2>
       <Loaded of={contacts}>
-        {({ data }) => {
-          const contactId = data.find(({ id }) => id === chosen)?.id ?? data[0]?.id
+        {(found) => {
+          const contactId = found.find(({ id }) => id === chosen)?.id ?? found[0]?.id
           return (
             <>
               <div class="filters">
@@ -34,7 +41,7 @@ export function Preview({ load, keys }: PreviewProps) {
                     value={String(contactId)}
                     onChange={(event) => setChosen(Number(event.currentTarget.value))}
                   >
-                    {data.map(({ id, email }) => (
+                    {found.map(({ id, email }) => (
                       <option key={id} value={String(id)}>
                         {email}
                       </option>

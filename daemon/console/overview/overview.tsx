@@ -20,7 +20,11 @@ type Range = keyof typeof ranges
 export function Overview() {
   const [query, change] = useQuery()
   const range: Range = query.range !== undefined && query.range in ranges ? (query.range as Range) : 'day'
-  const count = useLoad(() => dataOf(api.GET('/api/v1/contacts/count', {})), [])
+  const span = useMemo(() => spanOf(range), [range])
+  const contacts = useLoad(
+    () => dataOf(api.GET('/api/v1/stats/contacts', { params: { query: { ...span, count: true } } })),
+    [span],
+  )
   return (
     <Page
       title="Overview"
@@ -38,10 +42,11 @@ export function Overview() {
         </select>
       }
     >
-      {count.value?.count === 0 && may('member') && <FirstSteps />}
-      {role.value === 'admin' && <EndpointStates />}
-      {role.value === 'admin' && <Deliveries range={range} />}
-      <Contacts range={range} count={count.value?.count} />
+      {contacts.value?.subscribed === 0 && may('member') && <FirstSteps />}
+      {role.value === 'admin' && <Deliveries span={span} hours={ranges[range].hours} />}
+      <Loaded of={contacts}>
+        {({ series, subscribed }) => <ContactPlot series={series} subscribed={subscribed} />}
+      </Loaded>
     </Page>
   )
 }
@@ -55,21 +60,21 @@ function FirstSteps() {
   )
 }
 
-function useRange(range: Range) {
-  return useMemo(() => {
-    const { step, hours } = ranges[range]
-    const to = new Date()
-    return { step, from: new Date(to.getTime() - hours * 3_600_000).toISOString(), to: to.toISOString() }
-  }, [range])
+function spanOf(range: Range) {
+  const { step, hours } = ranges[range]
+  const to = new Date()
+  return { step, from: new Date(to.getTime() - hours * 3_600_000).toISOString(), to: to.toISOString() }
 }
 
-function Deliveries({ range }: { range: Range }) {
-  const query = useRange(range)
-  const series = useLoad(() => dataOf(api.GET('/api/v1/stats/deliveries', { params: { query } })), [query])
+function Deliveries({ span, hours }: { span: ReturnType<typeof spanOf>; hours: number }) {
+  const deliveries = useLoad(() => dataOf(api.GET('/api/v1/stats/deliveries', { params: { query: span } })), [span])
   return (
-    <Loaded of={series}>
-      {(loaded) => (
-        <DeliveryPlots series={loaded.series} oldestDueAt={loaded.oldest_due_at} hours={ranges[range].hours} />
+    <Loaded of={deliveries}>
+      {({ endpoints, series, oldest_due_at }) => (
+        <>
+          <EndpointStates states={endpoints} />
+          <DeliveryPlots series={series} oldestDueAt={oldest_due_at} hours={hours} />
+        </>
       )}
     </Loaded>
   )
@@ -116,13 +121,12 @@ function DeliveryPlots({ series, oldestDueAt, hours }: DeliveryPlotsProps) {
   )
 }
 
-function Contacts({ range, count }: { range: Range; count: number | undefined }) {
-  const query = useRange(range)
-  const series = useLoad(() => dataOf(api.GET('/api/v1/stats/contacts', { params: { query } })), [query])
-  return <Loaded of={series}>{(loaded) => <ContactPlot series={loaded.series} count={count} />}</Loaded>
+interface ContactPlotProps {
+  readonly series: Schemas['ContactSeries']['series']
+  readonly subscribed: number | undefined
 }
 
-function ContactPlot({ series, count }: { series: Schemas['ContactSeries']['series']; count: number | undefined }) {
+function ContactPlot({ series, subscribed = 0 }: ContactPlotProps) {
   const times = useMemo(() => series.map(({ at }) => at), [series])
   const lines = useMemo(
     () => [
@@ -135,11 +139,7 @@ function ContactPlot({ series, count }: { series: Schemas['ContactSeries']['seri
   return (
     <>
       <dl class="figures">
-        <Figure
-          title="Subscribed contacts"
-          value={count === undefined ? '…' : number(count)}
-          href="/console/contacts"
-        />
+        <Figure title="Subscribed contacts" value={number(subscribed)} href="/console/contacts" />
         <Figure title="Gained" value={number(sum(lines[0]!.values))} />
         <Figure
           title="Unsubscribed"

@@ -81,7 +81,7 @@ export function Endpoints() {
 export function EndpointState({
   endpoint: { active, disabled_reason, consecutive_failures },
 }: {
-  endpoint: Schemas['Endpoint']
+  endpoint: Pick<Schemas['Endpoint'], 'active' | 'disabled_reason' | 'consecutive_failures'>
 }) {
   if (disabled_reason === 'auto_failures') return <Badge kind="bad">off after failures</Badge>
   if (!active) return <Badge kind="idle">switched off</Badge>
