@@ -80,7 +80,7 @@ onEveryDatabase('imports', (open) => {
       updated: 0,
       refused: 2,
       refused_rows: [
-        { line: 6, errors: { row: ['This row has 2 cells, and there are 5 columns.'] } },
+        { line: 6, errors: { row: ['This row has 2 cells, and the first line has 5 columns.'] } },
         { line: 7, errors: { email: ['This must be an e-mail address.'] } },
       ],
     })
@@ -157,7 +157,8 @@ onEveryDatabase('imports', (open) => {
       [['em"ail,name\na@example.org,x\n'], /^The first line cannot be read: a quote is missing or too much\. No row /],
       [['{"email":"a@example.org"}\n'], /^The first line cannot be read: it is JSON, not CSV\. Pass format=ndjson /],
       [['"email\n'], /^The first line cannot be read: a quote is missing or too much\. No row was imported\.$/],
-      [['\n\nemail', new Uint8Array([0xff, 0xfe])], /^The first line cannot be read: it is not UTF-8 /],
+      [[Buffer.from('email,name\na@example.org,Zoë\n', 'latin1')], /^The file cannot be read: it /],
+      [['\n\nemail', new Uint8Array([0xff, 0xfe])], /^The file cannot be read: it is not UTF-8\. /],
       [['email,name\n"a@example.org","x"y\n'], /^After line 1 a quote is missing or too much\. No row was imported\.$/],
     ] as const) {
       await assert.rejects(load('csv', ...chunks), { code: 'invalid_json', message })

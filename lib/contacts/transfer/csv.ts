@@ -145,17 +145,24 @@ function toImportError(cause: unknown, { head, line, records, isDryRun }: ReadSo
   const code = String((cause as { code?: unknown }).code)
   const isJson = records === 0 && /^\ufeff?\s*\{/.test(head)
   const what =
-    code === 'ERR_ENCODING_INVALID_ENCODED_DATA'
-      ? 'it is not UTF-8 (save it as UTF-8)'
+    code === encodingError
+      ? 'it is not UTF-8. Save it as UTF-8 (in Excel "CSV UTF-8")'
       : isJson && parserErrors.has(code)
         ? 'it is JSON, not CSV. Pass format=ndjson (on the command line --format ndjson)'
         : parserErrors.get(code)
   if (what === undefined) return cause
-  const where = records === 0 ? 'The first line cannot be read:' : `After line ${line}`
+  // The decoder fails for a whole chunk, before the parser has found the first line.
+  const isWholeFile = code === encodingError && records === 0
+  const where = isWholeFile
+    ? 'The file cannot be read:'
+    : records === 0
+      ? 'The first line cannot be read:'
+      : `After line ${line}`
   const before = records > 1 && !isDryRun ? 'The rows before it were imported.' : 'No row was imported.'
   return new MailkeepError('invalid_json', `${where} ${what}. ${before}`, { cause })
 }
 
+const encodingError = 'ERR_ENCODING_INVALID_ENCODED_DATA'
 const openQuote = 'a quote is missing or too much'
 const parserErrors: ReadonlyMap<string, string> = new Map([
   ['CSV_INVALID_CLOSING_QUOTE', openQuote],
@@ -163,6 +170,10 @@ const parserErrors: ReadonlyMap<string, string> = new Map([
   ['INVALID_OPENING_QUOTE', openQuote],
   ['CSV_MAX_RECORD_SIZE', `a row has more than ${maxBytesPerRow.toLocaleString('en')} bytes, or a quote is missing`],
 ])
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
 
 /** A cell that `defused` has marked. */
 const marked = /^'+[=+\-@\t]/
@@ -174,7 +185,8 @@ function rowReader(names: readonly string[], { map, emptyTags, keepSource }: Rea
     const bytes = cells.reduce((sum, cell) => sum + cell.length + 1, 0)
     const source = keepSource ? { source: Object.fromEntries(names.map((name, at) => [name, cells[at] ?? ''])) } : {}
     if (cells.length !== columns.length) {
-      const message = `This row has ${cells.length} cells, and there are ${columns.length} columns.`
+      const [cellCount, columnCount] = [counted(cells.length, 'cell'), counted(columns.length, 'column')]
+      const message = `This row has ${cellCount}, and the first line has ${columnCount}.`
       return { ...unreadable(line, message, bytes), ...source }
     }
     const fields: [string, unknown][] = []
