@@ -93,7 +93,8 @@ function parse(command: Command, words: readonly string[]): { args: string[]; fl
       if (takesNext) at++
     } else if (assigned === undefined && kinds.get(word.replace(/^--no-/, '')) === 'boolean') {
       addFlag(flags, word.slice(5), false)
-    } else throw unknownFlag(word, [...kinds.keys()], nameOf(command).join(' '))
+    } else if (name === 'json') throw takesNoValue(name)
+    else throw unknownFlag(word, [...kinds.keys()], nameOf(command).join(' '))
   }
   return { args, flags }
 }
@@ -124,7 +125,8 @@ function addFlag(flags: GivenFlags, name: string, value: string | false): void {
 function checkArgumentCount(command: Command, args: readonly string[]): void {
   const name = nameOf(command).join(' ')
   const wanted = argumentsOf(command)
-  const missing = wanted[args.length]
+  // An empty name of a file is an unset variable in a script. Other arguments are checked as values.
+  const missing = wanted.find((argument, at) => args[at] === undefined || (argument === 'FILE' && args[at] === ''))
   if (missing !== undefined) {
     throw new CliError(
       `${name} needs ${missing}: mailkeep ${command.usage}. See mailkeep ${name} --help.`,
@@ -146,11 +148,15 @@ function ownFlags(command: Command, flags: GivenFlags): Record<string, string> {
     if (value === undefined && !required) continue
     if (value === undefined) throw missingFlag(command, name)
     if (typeof value !== 'string') throw new CliError(`--${name} needs one value.`, usageExitCode)
-    if (shape === undefined && value !== '') throw new CliError(`--${name} takes no value.`, usageExitCode)
+    if (shape === undefined && value !== '') throw takesNoValue(name)
     if (shape !== undefined && value === '') throw new CliError(`--${name} needs one value.`, usageExitCode)
     own[name] = value
   }
   return own
+}
+
+function takesNoValue(name: string): CliError {
+  return new CliError(`--${name} takes no value.`, usageExitCode)
 }
 
 function missingFlag(command: Command, flag: string): CliError {

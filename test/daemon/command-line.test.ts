@@ -401,6 +401,7 @@ describe('commands', { concurrency: 4 }, () => {
       ['client'],
       ['constructor'],
       ['client', 'create'],
+      ['backup', ''],
       ['client', 'create', '--database', 'x.db'],
       ['client', 'create', 'a', 'b'],
       ['client', 'list', '--port', '1'],
