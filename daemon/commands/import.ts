@@ -74,6 +74,8 @@ export const importCommand: Command = {
   run: async (invocation) => {
     const [file = ''] = invocation.args
     const { flags, print } = invocation
+    // First, because a misspelt name must not lead to a question about the format.
+    const source = await findSource(file, invocation)
     const format = formatFrom(flags.format) ?? formatOfName(file)
     const options = optionsFrom(flags, format)
     if (flags.list === undefined && flags.client === undefined) {
@@ -85,7 +87,6 @@ export const importCommand: Command = {
       list: flags.list === undefined ? null : idFrom('--list', flags.list),
       client: flags.client === undefined ? undefined : idFrom('--client', flags.client),
     }
-    const source = await openSource(file, invocation)
     if (flags.refused !== undefined && file !== standardInput && resolve(flags.refused) === resolve(file)) {
       throw new CliError('--refused must not be the imported file.', 2)
     }
@@ -120,6 +121,8 @@ function mapFrom(text: string | undefined): Record<string, string> {
     if (field === undefined) throw new CliError('--map must be FIELD=COLUMN, such as email="Email Address".', 2)
     return [field, column!] as const
   })
+  const twice = pairs.find(([field], at) => pairs.findIndex(([other]) => other === field) < at)
+  if (twice) throw new CliError(`--map names two columns for ${twice[0]}.`, 2)
   return Object.fromEntries(pairs)
 }
 
@@ -145,18 +148,18 @@ function formatOfName(file: string): Format {
 /** The file to import. */
 interface Source {
   readonly name: string
-  readonly chunks: AsyncIterable<Uint8Array>
+  readonly open: () => AsyncIterable<Uint8Array>
   /** Undefined when the size is unknown. */
   readonly sizeBytes: number | undefined
 }
 
-async function openSource(file: string, { input }: Invocation): Promise<Source> {
-  if (file === standardInput && input) return { name: 'standard input', chunks: input, sizeBytes: undefined }
+async function findSource(file: string, { input }: Invocation): Promise<Source> {
+  if (file === standardInput && input) return { name: 'standard input', open: () => input, sizeBytes: undefined }
   try {
     const found = await stat(file)
     if (found.isDirectory()) throw new CliError(`${file} is a directory.`)
     const sizeBytes = found.isFile() ? found.size : undefined
-    return { name: basename(file), chunks: createReadStream(file), sizeBytes }
+    return { name: basename(file), open: () => createReadStream(file), sizeBytes }
   } catch (error) {
     throw error instanceof CliError ? error : new CliError(`${file} cannot be read: ${reasonOf(error)}.`)
   }
@@ -165,14 +168,14 @@ async function openSource(file: string, { input }: Invocation): Promise<Source> 
 async function load(
   client: ClientMailkeep,
   listId: number | null,
-  { name, chunks, sizeBytes }: Source,
+  { name, open, sizeBytes }: Source,
   options: ImportInput,
   { progress, flags }: Invocation,
 ): Promise<ImportReport> {
   const refused = flags.refused === undefined ? undefined : await openRefusedFile(flags.refused, options.format)
   let readBytes = 0
   const counted = async function* () {
-    for await (const chunk of chunks) {
+    for await (const chunk of open()) {
       readBytes += chunk.length
       yield chunk
     }

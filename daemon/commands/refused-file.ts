@@ -15,9 +15,10 @@ interface RefusedFile {
  * @throws CliError It cannot be written.
  */
 export async function openRefusedFile(path: string, format: Format): Promise<RefusedFile> {
-  const file = await open(path, 'w', 0o600).catch((error: unknown) => {
+  const fail = (error: unknown): never => {
     throw new CliError(`${path} cannot be written: ${reasonOf(error)}.`)
-  })
+  }
+  const file = await open(path, 'w', 0o600).catch(fail)
   let hasHeader = false
   return {
     async write(results) {
@@ -25,7 +26,7 @@ export async function openRefusedFile(path: string, format: Format): Promise<Ref
       if (refused.length === 0) return
       const head = format === 'csv' && !hasHeader ? headerOf(refused[0]!) : ''
       hasHeader = true
-      await file.write(head + refused.map(format === 'csv' ? csvLine : ndjsonLine).join(''))
+      await file.write(head + refused.map(format === 'csv' ? csvLine : ndjsonLine).join('')).catch(fail)
     },
     close: () => file.close(),
   }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -337,7 +338,9 @@ describe('imports', { concurrency: 2 }, () => {
       await errorLineOf(['import', 'missing.csv', '--list', '1'], place),
       /missing\.csv cannot be read: ENOENT/,
     )
-    assert.match(await errorLineOf(['import', '.', '--list', '1', '--format', 'csv'], place), /is a directory/)
+    // The format is asked for only when there is a file.
+    assert.match(await errorLineOf(['import', 'missing'], place), /missing cannot be read: ENOENT/)
+    assert.match(await errorLineOf(['import', '.', '--list', '1'], place), /is a directory/)
   })
 
   test('map columns, check without storing, and write the refused rows to a file that can be imported', async (t) => {
@@ -364,10 +367,20 @@ describe('imports', { concurrency: 2 }, () => {
       [['--status', 'gone'], /--status must be unsubscribed/],
       [['--refused', './file.csv'], /--refused must not be the imported file/],
       [['--refused', './mailkeep.db'], /--refused must not be the database/],
+      [['--map', 'email=Mail', '--map', 'email=Name'], /--map names two columns for email/],
       [['--client', '1'], /Use --list or --client/],
     ] as const) {
       assert.match(await usageErrorOf(['import', 'file.csv', '--list', '1', ...flags], place), said)
     }
+  })
+
+  test('name the file of refused rows when its disk is full', async (t) => {
+    if (!existsSync('/dev/full')) return t.skip('no /dev/full')
+    const place = { cwd: await directory(t) }
+    await populate(place)
+    await writeFile(join(place.cwd, 'bad.csv'), 'email\nnobody\n')
+    const line = await errorLineOf(['import', 'bad.csv', '--list', '1', '--refused', '/dev/full'], place)
+    assert.match(line, /^mailkeep: \/dev\/full cannot be written: ENOSPC: no space left on device\.$/m)
   })
 
   test('name the line and reason of a refused row that is nested too deeply to be written', async (t) => {
@@ -478,6 +491,7 @@ describe('help', () => {
       ['serve --prot 80', /Did you mean --port\?/],
       ['client delete 1 --yse', /Did you mean --yes\?/],
       ['client delete 1 --yes=1', /--yes takes no value/],
+      ['client list --json=1', /--json takes no value/],
       ['--port 0 token list', /A command comes before its flags: mailkeep token/],
     ]
     for (const [words, said] of errors) {
