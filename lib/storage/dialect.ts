@@ -1,4 +1,4 @@
-import type { Expression, Kysely, RawBuilder } from 'kysely'
+import type { CompiledQuery, Expression, Kysely, RawBuilder } from 'kysely'
 import type { Parameters, SlotMark } from './statement.ts'
 import type { Tables } from './tables.ts'
 
@@ -59,6 +59,8 @@ export interface Dialect {
   isUnsubscribed(clientId: Expression<unknown>, contactId: Expression<unknown>): RawBuilder<boolean>
   /** The search index, if a listing must choose between it and other indexes. Absent if the database's planner does. */
   readonly search?: SearchDialect
+  /** Updates the planner's statistics of contacts. Absent if the planner has none. */
+  readonly analyzeContacts?: CompiledQuery
   /** A column as a JSON value: text, a number or null. */
   value(column: Expression<unknown>): RawBuilder<unknown>
   /** A JSON object of JSON values. Keeps the order of the keys. */

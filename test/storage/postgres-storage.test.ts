@@ -57,6 +57,23 @@ function terminate(ask: (text: string) => Promise<unknown>, which = '') {
 
 const unavailable = (error: unknown) => isMailkeepError(error, 'unavailable')
 
+onPostgres('an import into PostgreSQL', () => {
+  test('of many contacts updates the statistics, so that listings are planned for them', async (t) => {
+    const { mailkeep, ask } = await openMailkeep(t)
+    const { contacts, lists } = mailkeep.forClient((await mailkeep.clients.create({ name: 'Acme' })).id)
+    const { id } = await lists.create({ name: 'News' })
+    const rows = Array.from({ length: 10_000 }, (_, i) => `person${i}@example.org,vip`)
+    await contacts.import(id, [['email,tags', ...rows].join('\n')], { format: 'csv' })
+    const tables = ['mailkeep_contact', 'mailkeep_contact_list', 'mailkeep_contact_tag']
+    const names = tables.map((name) => `'${name}'::regclass`).join()
+    const known = await ask(`select reltuples::int as count from pg_class where oid in (${names})`)
+    assert.deepEqual(
+      known,
+      tables.map(() => ({ count: 10_000 })),
+    )
+  })
+})
+
 onPostgres('a transaction on PostgreSQL', () => {
   test('commits as a whole, and its effects run after the commit', async (t) => {
     const { storage, values } = await openStorage(t)

@@ -8,6 +8,7 @@ import {
   type RawBuilder,
   sql,
 } from 'kysely'
+import { plainQuery } from '../connection.ts'
 import type { Dialect } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
 import { bindValue, castOf } from './values.ts'
@@ -76,6 +77,9 @@ export const dialect: Dialect = {
   unindexed: (column) => sql`${column}`,
   field: (json, name) => sql`${json} ->> ${name}`,
   isUnsubscribed: () => sql`c.unsubscribed_at is not null`,
+  // Skips a table that another process analyses at the moment.
+  analyzeContacts: plainQuery(`analyze (skip_locked) mailkeep_contact, mailkeep_contact_list, mailkeep_contact_tag,
+    mailkeep_contact_topic, mailkeep_contact_attribute`),
   value: (column) => sql`${column}`,
   object: (fields) =>
     sql`json_build_object(${sql.join(Object.entries(fields).flatMap(([name, value]) => [sql.lit(name), value]))})`,
