@@ -47,7 +47,10 @@ export function mediaTypeOf(request: ApiRequest): string | undefined {
     if (name?.trim().toLowerCase() === 'charset' && !/^(?:utf-8|"utf-8")$/i.test(value?.trim() ?? '')) return undefined
   }
   const encoding = header(request, 'content-encoding')?.trim() ?? ''
-  return /^(?:identity)?$/i.test(encoding) ? type!.trim().toLowerCase() : undefined
+  // Servers undo `chunked` only. A body with `gzip, chunked` arrives compressed.
+  const transfer = header(request, 'transfer-encoding')?.trim() ?? ''
+  const isPlain = /^(?:identity)?$/i.test(encoding) && /^(?:chunked)?$/i.test(transfer)
+  return isPlain ? type!.trim().toLowerCase() : undefined
 }
 
 function unsupported(): MailkeepError {

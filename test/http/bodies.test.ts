@@ -113,6 +113,7 @@ describe('bodies', () => {
         { raw: '{', headers: { 'content-type': 'text/plain' } },
         ...otherTypes.map((type) => ({ raw: '{}', headers: { 'content-type': type } })),
         { raw: '{}', headers: { ...json, 'content-encoding': 'gzip' } },
+        { raw: '{}', headers: { ...json, 'transfer-encoding': 'gzip, chunked' } },
       ],
       ({ status, what }) => assert.equal(status, 415, what),
     ))

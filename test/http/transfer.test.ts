@@ -92,6 +92,8 @@ overHttp('imports over HTTP', (open) => {
     assert.deepEqual(await status('{}', { 'content-type': 'application/json' }), refused)
     assert.deepEqual(await status('email\n', { 'content-type': 'text/csv; charset=latin1' }), refused)
     assert.deepEqual(await status('email\n', { ...csv, 'content-encoding': 'gzip' }), refused)
+    assert.deepEqual(await status('email\n', { ...csv, 'transfer-encoding': 'gzip, chunked' }), refused)
+    assert.deepEqual((await status('email\n', { ...csv, 'transfer-encoding': 'chunked' }))[0], 200)
     assert.deepEqual(await status('email\n"a', csv), [400, 'invalid_json'])
     assert.deepEqual(await status('email\n', csv, '/lists/999/contacts/import'), [404, 'not_found'])
     assertInvalid(await call('POST', path, { raw: 'name\nx\n', headers: csv }), 'body')

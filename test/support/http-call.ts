@@ -38,7 +38,9 @@ export function callerOf(agent: Agent, port: number, usualToken: string): Call {
       accept: 'application/json',
       ...(token === null ? {} : { authorization: `Bearer ${token}` }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...(payload === undefined ? {} : { 'content-length': Buffer.byteLength(payload) }),
+      ...(payload === undefined || headers?.['transfer-encoding']
+        ? {}
+        : { 'content-length': Buffer.byteLength(payload) }),
       ...headers,
     }
     const answer = await exchange(agent, port, method, target, sent, payload)
