@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type BatchStep, batch } from '../jobs/batches.ts'
-import { int, rows, statement, time, word } from '../storage/statement.ts'
+import { int, statement, time, word } from '../storage/statement.ts'
 import type { Timestamp } from '../time.ts'
 import { bucketColumns } from './durations.ts'
 import type { FailingEndpoint, Step } from './schema.ts'
@@ -18,21 +18,20 @@ const counted = {
     typeof int
   >),
 }
-const key = ['client_id', 'endpoint_id', 'step', 'at']
+const key = ['client_id', 'endpoint_id', 'step', 'at'] as const
 /** The columns that are added up. */
 export const summed = ['delivered', 'retried', 'failed', ...bucketColumns] as const
-const columns = [...key, ...summed]
+const columns = [...key, ...summed] as const
 
 /** Counts of one endpoint in one step, or of all endpoints of the client if `endpoint_id` is 0. */
 export type Counted = { readonly [Name in keyof typeof counted]: NonNullable<(typeof counted)[Name]['value']> }
 
 /** Adds counts to the stored ones. The rows must be sorted by key, so that two processes cannot deadlock. */
-export const addCounts = statement(
-  { counts: rows(counted) },
-  (_, p, dialect) => sql`
+export const addCounts = statement.each(
+  counted,
+  (item, from) => sql`
     insert into mailkeep_delivery_count (${sql.join(columns.map(sql.ref))})
-    select ${sql.join(columns.map((name) => sql.ref(`item.${name}`)))} from ${dialect.unnestRows(p.counts, counted)}
-    where true
+    select ${sql.join(columns.map((name) => item[name]))} ${from} where true
     on conflict (${sql.join(key.map(sql.ref))}) do update set ${sql.join(
       summed.map(
         (name) => sql`${sql.ref(name)} = mailkeep_delivery_count.${sql.ref(name)} + excluded.${sql.ref(name)}`,

@@ -9,6 +9,8 @@ import { type Step, stepMs, steps } from './schema.ts'
 /** The id under which the deliveries to all endpoints of a client are counted, so that a sum reads few rows. */
 export const allEndpoints = 0
 
+const zeros = Object.fromEntries(summed.map((name) => [name, 0])) as Pick<Sums, (typeof summed)[number]>
+
 type Sums = { -readonly [Name in keyof Counted]: Counted[Name] }
 
 /**
@@ -29,8 +31,8 @@ export function countAttempts(tx: Tx, recorded: readonly RecordedAttempt[]): voi
       for (const step of steps) addAll(sumsOf(counts, minute.client_id, endpointId, step, msOf(minute.at)), minute)
     }
   }
-  const sorted = [...counts].sort(([a], [b]) => (a < b ? -1 : 1))
-  tx.transaction.defer(addCounts(tx, { counts: sorted.map(([, sums]) => sums) }))
+  const sorted = [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sums]) => sums)
+  tx.transaction.defer(addCounts(tx, sorted))
 }
 
 function sumsOf(counts: Map<string, Sums>, clientId: number, endpointId: number, step: Step, ms: number): Sums {
@@ -39,7 +41,6 @@ function sumsOf(counts: Map<string, Sums>, clientId: number, endpointId: number,
   const key = `${clientId} ${endpointId} ${step} ${startMs}`
   let sums = counts.get(key)
   if (!sums) {
-    const zeros = Object.fromEntries(summed.map((name) => [name, 0])) as Pick<Sums, (typeof summed)[number]>
     sums = { client_id: clientId, endpoint_id: endpointId, step, at: timestamp(startMs), ...zeros }
     counts.set(key, sums)
   }

@@ -15,6 +15,8 @@ export interface Dialect {
   readonly writesSeveralTables: boolean
   /** Whether its connections read row by row, and so observe `maxLength` of a query. */
   readonly readsRowByRow: boolean
+  /** Whether a statement over rows runs once for each: see `statement.each`. */
+  readonly writesRowByRow: boolean
   /** The type of a column that holds a time. */
   readonly timeType: string
   /** Selects one row if a table of that name exists. */

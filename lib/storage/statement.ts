@@ -1,4 +1,4 @@
-import type { CompiledQuery, Kysely, QueryResult, RawBuilder, Simplify } from 'kysely'
+import { type CompiledQuery, type Kysely, type QueryResult, type RawBuilder, type Simplify, sql } from 'kysely'
 import { isPending, withParameters } from './connection.ts'
 import type { Database } from './database.ts'
 import type { Dialect } from './dialect.ts'
@@ -175,6 +175,37 @@ statement.affected = <P extends Parameters, R, F extends string = never>(
   flags: readonly F[] = [],
 ): Run<P, F, number> => {
   return prepare(parameters, build, flags, ({ numAffectedRows }) => Number(numAffectedRows ?? 0))
+}
+
+/**
+ * Defines a statement that writes each of some items. SQLite runs it once for each item, because it binds the values of an
+ * item in half the time that it takes to read them from JSON. A database server gets all items in one statement.
+ *
+ * @param columns The parameters of an item.
+ * @param build Builds the statement from the values of an item, which `from` makes known.
+ * @param returning For an update, the column that identifies an item, with its table.
+ * @returns The keys of the items that were written.
+ */
+statement.each = <C extends Parameters, K extends keyof C & string = never>(
+  columns: C,
+  build: (item: Slots<C>, from: RawBuilder<unknown>) => RawBuilder<unknown>,
+  returning?: `${keyof Tables}.${K}`,
+): ((scope: Scope, items: readonly Values<C>[]) => Promise<Values<C>[K][]>) => {
+  const key = returning?.split('.')[1] as K | undefined
+  const one = statement.affected(columns, (_, item) => build(item, sql``))
+  const all = statement.all({ items: rows(columns) }, (_, { items }, dialect) => {
+    const item = Object.fromEntries(Object.keys(columns).map((name) => [name, sql.ref(`item.${name}`)])) as Slots<C>
+    const written = build(item, sql`from ${dialect.unnestRows(items, columns)}`)
+    return returning === undefined ? written : sql`${written} returning ${sql.ref(returning)}`
+  })
+  return async (scope, items) => {
+    if (!scope.storage.dialect.writesRowByRow) {
+      const written = (await all(scope, { items })) as Values<C>[]
+      return key === undefined ? [] : written.map((row) => row[key])
+    }
+    const written = await Promise.all(items.map((item) => one(scope, item)))
+    return key === undefined ? [] : items.filter((_, at) => written[at]! > 0).map((item) => item[key])
+  }
 }
 
 function prepare<P extends Parameters, R, F extends string, Result>(

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { bool, int, ints, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
+import { bool, int, ints, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { Timestamp } from '../time.ts'
 import type { EndpointKind } from './schema.ts'
 
@@ -253,13 +253,12 @@ const attempt = {
 }
 
 /** Inserts each attempt once. An outcome that arrives after the lease expired changes nothing. */
-export const insertAttempts = statement(
-  { attempts: rows(attempt) },
-  (_, p, dialect) => sql`
+export const insertAttempts = statement.each(
+  attempt,
+  (item, from) => sql`
     insert into mailkeep_attempt
       (delivery_id, number, client_id, started_at, duration_ms, response_status, error, response_body)
-    select item.delivery_id, item.number, item.client_id, item.started_at, item.duration_ms, item.response_status,
-      item.error, item.response_body
-    from ${dialect.unnestRows(p.attempts, attempt)} where true
+    select ${item.delivery_id}, ${item.number}, ${item.client_id}, ${item.started_at}, ${item.duration_ms},
+      ${item.response_status}, ${item.error}, ${item.response_body} ${from} where true
     on conflict do nothing`,
 )

@@ -13,6 +13,7 @@ import { plainQuery } from '../../lib/storage/connection.ts'
 import { migrate } from '../../lib/storage/migrate.ts'
 import { postgres } from '../../lib/storage/postgres.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
+import { statement, text } from '../../lib/storage/statement.ts'
 import type { Work } from '../../lib/storage/transaction.ts'
 import { databaseUrl, onPostgres, queryOnce, test } from '../support/databases.ts'
 import { databaseFolder } from '../support/folders.ts'
@@ -102,6 +103,17 @@ const insert =
 
 const hasCode = (code: Parameters<typeof isMailkeepError>[1]) => (error: unknown) => isMailkeepError(error, code)
 
+const insertEach = statement.each(
+  { v: text },
+  (item, from) => sql`insert into t (v) select ${item.v} ${from} where true on conflict do nothing`,
+)
+
+const touchEach = statement.each(
+  { v: text },
+  (item, from) => sql`update t set v = t.v ${from} where t.v = ${item.v}`,
+  't.v' as 'mailkeep_tag.v',
+)
+
 for (const [name, place] of Object.entries(places)) {
   const declare = name.includes('PostgreSQL') ? onPostgres : describe
 
@@ -145,6 +157,18 @@ for (const [name, place] of Object.entries(places)) {
         ['a', 'Error: no', 'b', 'c'],
       )
       assert.deepEqual(await values(), ['a', 'b', 'c'])
+    })
+
+    test('writes each of some items, and tells which were written', async (t) => {
+      const { database, values } = await open(t)
+      const items = ['b', 'a', 'b'].map((v) => ({ v }))
+      const written = await database.transaction(async (transaction) => {
+        const scope = { storage: database, transaction }
+        await insertEach(scope, items)
+        return [await touchEach(scope, [{ v: 'a' }, { v: 'x' }]), await touchEach(scope, [])]
+      })
+      assert.deepEqual(written, [['a'], []])
+      assert.deepEqual(await values(), ['a', 'b'])
     })
 
     test('is not seen by reads before its commit', async (t) => {

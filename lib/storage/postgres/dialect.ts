@@ -45,6 +45,7 @@ export const dialect: Dialect = {
   returnsInsertId: false,
   writesSeveralTables: true,
   readsRowByRow: false,
+  writesRowByRow: false,
   timeType: 'timestamptz',
   findTable: (name) => sql`select 1 where to_regclass(${name}) is not null`,
   slot: (mark) => sql`cast(${mark} as ${sql.raw(castOf[mark.type])})`,

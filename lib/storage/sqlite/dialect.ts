@@ -60,6 +60,7 @@ export const dialect: Dialect = {
   returnsInsertId: true,
   writesSeveralTables: false,
   readsRowByRow: true,
+  writesRowByRow: true,
   timeType: 'text',
   findTable: (name) => sql`select 1 from sqlite_master where type = 'table' and name = ${name}`,
   slot: (mark) => sql`${mark}`,
@@ -147,4 +148,9 @@ export const dialect: Dialect = {
 }
 
 /** The dialect for a host's driver. Kysely guarantees neither insert ids nor reading row by row. */
-export const hostDialect: Dialect = { ...dialect, returnsInsertId: false, readsRowByRow: false }
+export const hostDialect: Dialect = {
+  ...dialect,
+  returnsInsertId: false,
+  readsRowByRow: false,
+  writesRowByRow: false,
+}

@@ -84,7 +84,7 @@ export async function releaseExpiredLeases(
     error: 'The attempt was interrupted: its outcome is not known.',
     response_body: null,
   }))
-  if (attempts.length > 0) await insertAttempts(tx, { attempts })
+  if (attempts.length > 0) await insertAttempts(tx, attempts)
   const isLastAttempt = (row: ExpiredLease) =>
     row.status === 'pending' &&
     row.attempts - row.attempts_before > tx.local.webhooks.settings.retryScheduleSeconds.length

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { now, type Tx } from '../../context.ts'
 import { countAttempts } from '../../statistics/recording.ts'
-import { int, nullable, rows, statement, text, time, word } from '../../storage/statement.ts'
+import { int, nullable, statement, text, time, word } from '../../storage/statement.ts'
 import { msOf, timestamp } from '../../time.ts'
 import type { Outcome } from '../http/send.ts'
 import { insertAttempts } from '../queries.ts'
@@ -41,23 +41,23 @@ const outcome = {
  * Updates each delivery only if its claim is still current, and returns the ids of these. A delivery that was put on hold
  * during the attempt stays held, unless the attempt was final.
  */
-const recordOutcomes = statement.all(
-  { outcomes: rows(outcome) },
-  (_, p, dialect) => sql<{ id: number }>`
+const recordOutcomes = statement.each(
+  outcome,
+  (item, from) => sql`
     update mailkeep_delivery set
-      status = case when mailkeep_delivery.status = 'held' and item.status = 'pending' then 'held' else item.status end,
-      due_at = item.due_at,
-      scheduled_at = item.scheduled_at,
-      ended_at = case when mailkeep_delivery.status = 'held' and item.status = 'pending' then item.now
-        else item.ended_at end,
+      status = case when mailkeep_delivery.status = 'held' and ${item.status} = 'pending' then 'held'
+        else ${item.status} end,
+      due_at = ${item.due_at},
+      scheduled_at = ${item.scheduled_at},
+      ended_at = case when mailkeep_delivery.status = 'held' and ${item.status} = 'pending' then ${item.now}
+        else ${item.ended_at} end,
       claim = null, claimed_at = null, lease_until = null,
-      attempts = mailkeep_delivery.attempts - item.uncounted,
-      response_status = coalesce(item.response_status, mailkeep_delivery.response_status),
-      error = item.error,
-      delivered_at = item.delivered_at
-    from ${dialect.unnestRows(p.outcomes, outcome)}
-    where mailkeep_delivery.id = item.id and mailkeep_delivery.claim = item.claim
-    returning mailkeep_delivery.id`,
+      attempts = mailkeep_delivery.attempts - ${item.uncounted},
+      response_status = coalesce(${item.response_status}, mailkeep_delivery.response_status),
+      error = ${item.error},
+      delivered_at = ${item.delivered_at}
+    ${from} where mailkeep_delivery.id = ${item.id} and mailkeep_delivery.claim = ${item.claim}`,
+  'mailkeep_delivery.id',
 )
 
 const updateEndpointHealth = statement(
@@ -85,11 +85,10 @@ const updateEndpointHealth = statement(
  */
 export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[]): Promise<RecordedAttempt[]> {
   if (finished.length === 0) return []
-  const current = await recordOutcomes(tx, { outcomes: finished.map(outcomeOf) })
-  const ids = new Set(current.map(({ id }) => id))
+  const ids = new Set(await recordOutcomes(tx, finished.map(outcomeOf)))
   const recorded = finished.filter(({ task }) => ids.has(task.id))
   const attempts = recorded.filter((attempt) => attempt.outcome.kind !== 'refused').map(attemptOf)
-  if (attempts.length > 0) tx.transaction.defer(insertAttempts(tx, { attempts }))
+  if (attempts.length > 0) tx.transaction.defer(insertAttempts(tx, attempts))
   const tallies = new Map<number, EndpointTally>()
   for (const attempt of recorded) if (attempt.outcome.kind !== 'refused') addToTally(tallies, attempt)
   // Sorted by id, so that two processes lock endpoints in the same order and cannot deadlock.
