@@ -240,6 +240,13 @@ describe('what a reply means', () => {
     })
   }
 
+  test('a temporary reply to the message is returned as the server wrote it', async (t) => {
+    for (const at of ['MAIL', 'RCPT', 'DATA', '.']) {
+      const { port } = await openRawServer(t, (line) => (line.startsWith(at) ? '421 4.7.0 try again later' : undefined))
+      assert.deepEqual(await connect(t, port).send(), { kind: 'temporary', error: '421 4.7.0 try again later' }, at)
+    }
+  })
+
   test('the server’s id of an accepted message is returned', async (t) => {
     const { port } = await openRawServer(t, (line) => (line === '.' ? '250 2.0.0 Ok: queued as 4ZxABC' : undefined))
     assert.deepEqual(await connect(t, port).send(), { kind: 'sent', providerMessageId: '4ZxABC' })

@@ -26,9 +26,14 @@ const maxErrorCharacters = 500
 
 /** Maps a refusal of the message to `permanent`, and everything else to `temporary`. */
 export function outcomeOf(error: SmtpError): MailOutcome {
-  const text = withoutAddresses(error.message).slice(0, maxErrorCharacters)
+  const text = withoutAddresses(replyTo(error) ?? error.message).slice(0, maxErrorCharacters)
   if (!isRefusal(error)) return { kind: 'temporary', error: text }
   return { kind: 'permanent', error: text, unknownMailbox: error.command !== 'MAIL FROM' && isUnknownMailbox(error) }
+}
+
+/** Returns the server's own reply to a command of this message. Nodemailer's text says that all recipients were rejected. */
+function replyTo({ code, response }: SmtpError): string | undefined {
+  return code === 'EENVELOPE' || code === 'EMESSAGE' ? response?.trim() || undefined : undefined
 }
 
 /** A 5xx reply to a command of this message, or a message that nodemailer cannot send to this server at all. */
