@@ -241,10 +241,13 @@ function shortLine(text: string, maxCharacters: number): string {
 
 const hidden = 'display:none;font-size:1px;line-height:1px;max-height:0;max-width:0;opacity:0;overflow:hidden'
 
+/** A comment, or the tag of the body with its attributes, whose values may contain `>`. */
+const commentOrBody = /<!--[\s\S]*?(?:-->|$)|<body(?=[\s>])(?:[^>"']|"[^"]*(?:"|$)|'[^']*(?:'|$))*>?/gi
+
 /** Puts the preheader at the start of the body, hidden. Mail programs show it beside the subject. */
 function withPreheader(html: string, preheader: string): string {
   if (preheader === '') return html
-  const tag = html.search(/<body[\s>]/i)
-  const at = tag < 0 ? 0 : html.indexOf('>', tag) + 1
+  const body = [...html.matchAll(commentOrBody)].find(([found]) => !found.startsWith('<!--'))
+  const at = body?.[0].endsWith('>') ? body.index + body[0].length : 0
   return `${html.slice(0, at)}<div style="${hidden}">${escapeHtml(preheader)}</div>${html.slice(at)}`
 }

@@ -142,6 +142,27 @@ describe('content', () => {
     assert.match(rendered({ preheader: 'News', html: 'Hi' }).html, /^<div style="display:none[^>]*>News<\/div>Hi$/)
   })
 
+  test('a preheader follows the tag of the body, not a ">" in its attributes or a tag in a comment', () => {
+    const tags = [
+      '<body data-x="a>b">',
+      "<BODY data-x='a>\"b' class=x>",
+      '<!--[if mso]><body class="mso"><![endif]--><body>',
+      '<body\n title="<body>">',
+    ]
+    for (const tag of tags) {
+      const { html } = rendered({ preheader: 'News', html: `<html>${tag}Hi ${link}` })
+      assert.ok(html.startsWith(`<html>${tag}<div style="display:none`), html)
+    }
+    for (const broken of ['<body title="x', '<!-- <body>'])
+      assert.match(
+        rendered({ preheader: 'News', html: `${link}${broken}` }).html,
+        /^<div style="display:none[^>]*>News</,
+      )
+    const started = process.cpuUsage().user
+    rendered({ preheader: 'News', html: `${link}${'<body \'"'.repeat(10_000)}${'<!--'.repeat(10_000)}` })
+    assert.ok(process.cpuUsage().user - started < 1e6, 'also where nothing is closed it takes linear time')
+  })
+
   test('a subject is one line without control characters, at most 500 characters', () => {
     const name = 'Ada\r\nBcc: eve@example.org\u0000\u0085\u2028x'
     assert.equal(rendered({ subject: ' Hi {{ contact.name }}\n' }, { name }).subject, 'Hi Ada Bcc: eve@example.org x')
