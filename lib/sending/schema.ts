@@ -198,7 +198,7 @@ export interface Preview {
 export const previewFields: RecordFields<Preview> = { subject: v.string(), html: v.string(), text: v.string() }
 
 export interface TestInput {
-  /** At most 10 addresses. */
+  /** At most 10 addresses. Each gets one message, also if it is repeated. */
   readonly emails: readonly string[]
 }
 

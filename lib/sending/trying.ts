@@ -4,7 +4,7 @@ import { isAddressSuppressed } from '../consent/suppressions.ts'
 import type { ContactKey } from '../contacts/contact-key.ts'
 import { getContact } from '../contacts/reading.ts'
 import type { Context } from '../context.ts'
-import { parse } from '../parse.ts'
+import { fold, parse } from '../parse.ts'
 import type { Content } from './content.ts'
 import { messageOf, variablesOf } from './dispatch/compose.ts'
 import { handOver } from './dispatch/mailer.ts'
@@ -88,5 +88,11 @@ export async function testNewsletter(ctx: Context, id: number, input: TestInput)
       return { email, status: isUncertainError(error) ? 'uncertain' : 'failed', error: reason }
     }
   }
-  return await Promise.all(emails.map(sendTo))
+  return await Promise.all(distinctAddresses(emails).map(sendTo))
+}
+
+/** Drops repeats in any case. The first spelling is kept. */
+function distinctAddresses(emails: readonly string[]): string[] {
+  const keys = emails.map(fold)
+  return emails.filter((_, at) => keys.indexOf(keys[at]!) === at)
 }

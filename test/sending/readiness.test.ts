@@ -130,6 +130,20 @@ onEveryDatabase('a test message', (open) => {
   })
 })
 
+onEveryDatabase('a test message to a repeated address', (open) => {
+  test('is sent once, to the first spelling', async (t) => {
+    const mail = await openMail(t, {}, open)
+    await addAudience(mail, 0)
+    const { id } = await addNewsletter(mail, {})
+    const emails = ['Me@example.org', 'me@example.org', 'you@example.org', ' ME@EXAMPLE.ORG ']
+    assert.deepEqual(await mail.acme.newsletters.test(id, { emails }), [
+      { email: 'Me@example.org', status: 'sent', error: null },
+      { email: 'you@example.org', status: 'sent', error: null },
+    ])
+    assert.deepEqual(mail.mailed(), ['Me@example.org', 'you@example.org'])
+  })
+})
+
 onEveryDatabase('the postal address in mails', (open) => {
   test('is that of the client, else that of the service', async (t) => {
     const mail = await openMail(t, { mail: { postalAddress: 'Service Road 1' } }, open)
