@@ -97,6 +97,15 @@ export const updateState = statement(
       .returning(columns),
 )
 
+/** Removes the time of a scheduled newsletter that is sent before it. */
+export const clearSchedule = statement(key, (db, p) =>
+  db
+    .updateTable('mailkeep_newsletter')
+    .set({ scheduled_at: null })
+    .where('client_id', '=', p.client_id)
+    .where('id', '=', p.id),
+)
+
 /** Adds to the counts, and returns the newsletter with what decides whether it is finished. */
 export const addCounts = statement(
   { id: int, recipients: int, sent: int, failed: int, skipped: int, uncertain: int },

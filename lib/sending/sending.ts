@@ -37,7 +37,10 @@ export async function sendNewsletter(ctx: Context, id: number, input: SendInput 
     requireStatus(newsletter.status, ['draft', 'scheduled'], 'sent')
     const sender = await requireReady(tx, newsletter)
     await audit(tx, 'newsletter.started', id)
-    if (at === undefined || msOf(at) <= tx.clock()) return await startNow(tx, newsletter, sender.id)
+    if (at === undefined || msOf(at) <= tx.clock()) {
+      await queries.clearSchedule(tx, { client_id: tx.clientId, id })
+      return await startNow(tx, newsletter, sender.id)
+    }
     const row = await queries.updateState(tx, {
       ...unchangedState(tx, id),
       status: 'scheduled',

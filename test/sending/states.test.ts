@@ -113,6 +113,27 @@ onEveryDatabase('a newsletter that is', (open) => {
   }
 })
 
+onEveryDatabase('a scheduled newsletter that is sent now', (open) => {
+  test('has no scheduled time any more, unlike one that starts at its time', async (t) => {
+    const scene = await openDraft(t, open, 1)
+    const { acme, id } = scene
+    const { scheduled_at: at } = await changes.schedule(scene)
+    assert.ok(at)
+    assert.equal((await acme.newsletters.send(id)).scheduled_at, null)
+    const later = await addNewsletter(scene, { lists: [scene.list.id] })
+    await acme.newsletters.send(later.id, { at })
+    scene.advance(dayMs)
+    await finish(scene)
+    for (const [one, expected] of [
+      [id, null],
+      [later.id, at],
+    ] as const) {
+      const { status, scheduled_at, counts } = await acme.newsletters.get(one)
+      assert.deepEqual([status, scheduled_at, counts.sent], ['sent', expected, 1])
+    }
+  })
+})
+
 onEveryDatabase('while a newsletter is sent', (open) => {
   test('its client is deleted: nothing more is sent, and other clients are not held up', async (t) => {
     const mail = await openMail(t, { connections: 1, rate: 10 }, open)
