@@ -110,7 +110,8 @@ export interface NewslettersApi {
    * Continues a newsletter that is paused.
    *
    * @param input `uncertain` also sends again, or skips, the messages whose outcome is not known. With it, a newsletter that
-   *   is being sent or was sent can be resumed too. Who got such a message may get it twice.
+   *   is being sent or was sent can be resumed too. Who got such a message may get it twice. A cancelled newsletter stays
+   *   cancelled, so its messages can only be skipped.
    * @throws MailkeepError `not_found`; `validation_failed` on `status`: there is nothing to resume.
    */
   resume(id: number, input?: ResumeInput): Promise<Newsletter>

@@ -64,18 +64,22 @@ export async function pauseNewsletter(ctx: Context, id: number): Promise<Newslet
   })
 }
 
+const resendCancelled = 'The newsletter is cancelled: its uncertain messages can be skipped, but not sent again.'
+
 /**
  * Continues a newsletter that is paused.
  *
  * @param input `uncertain` also sends again, or skips, the messages whose outcome is not known. With it, a newsletter that
- *   is being sent or was sent can be resumed too. Who got such a message may get it twice.
+ *   is being sent or was sent can be resumed too. Who got such a message may get it twice. A cancelled newsletter stays
+ *   cancelled, so its messages can only be skipped.
  * @throws MailkeepError `not_found`; `validation_failed` on `status`: there is nothing to resume.
  */
 export async function resumeNewsletter(ctx: Context, id: number, input: ResumeInput = {}): Promise<Newsletter> {
   const { uncertain } = parse(ResumeOptions, input)
   return transact(ctx, async (tx) => {
     const { status } = await lockNewsletter(tx, id)
-    requireStatus(status, uncertain ? ['paused', 'sending', 'sent'] : ['paused'], 'resumed')
+    if (status === 'cancelled' && uncertain === 'resend') throw invalid('status', resendCancelled)
+    requireStatus(status, uncertain ? ['paused', 'sending', 'sent', 'cancelled'] : ['paused'], 'resumed')
     const isActive = status === 'paused' || uncertain === 'resend'
     const resumed = await changeStatus(tx, id, isActive ? 'sending' : status, 'newsletter.resumed')
     tx.transaction.afterCommit(tx.local.mail.wake)
@@ -105,6 +109,6 @@ function requireStatus(status: NewsletterStatus, allowed: readonly NewsletterSta
 
 async function changeStatus(tx: Tx, id: number, status: NewsletterStatus, type: ChangeType): Promise<Newsletter> {
   await audit(tx, type, id)
-  const finished_at = status === 'cancelled' ? now(tx) : null
+  const finished_at = type === 'newsletter.cancelled' ? now(tx) : null
   return newsletterFrom((await queries.updateState(tx, { ...unchangedState(tx, id), status, finished_at }))!)
 }

@@ -55,7 +55,7 @@ const states: Readonly<Record<Newsletter['status'], { reach(scene: Scene): Promi
       await changes.send(scene)
       await changes.cancel(scene)
     },
-    allowed: ['delete'],
+    allowed: ['skip', 'delete'],
   },
   failed: {
     reach: async (scene) => {
@@ -80,6 +80,7 @@ async function finish({ run, advance }: Scene): Promise<void> {
 function endAfter(status: string, change: Change): Newsletter['status'] {
   if (change === 'cancel') return 'cancelled'
   if (change === 'pause') return 'paused'
+  if (status === 'cancelled') return status
   return status === 'draft' && change === 'update' ? 'draft' : 'sent'
 }
 
@@ -131,6 +132,30 @@ onEveryDatabase('a scheduled newsletter that is sent now', (open) => {
       const { status, scheduled_at, counts } = await acme.newsletters.get(one)
       assert.deepEqual([status, scheduled_at, counts.sent], ['sent', expected, 1])
     }
+  })
+})
+
+onEveryDatabase('the uncertain messages of a cancelled newsletter', (open) => {
+  test('can be skipped, but not sent again, and it stays as it is', async (t) => {
+    const scene = await openDraft(t, open, 3)
+    const { acme, id, transport } = scene
+    transport.reply = 'uncertain'
+    await acme.newsletters.send(id)
+    await scene.run()
+    const { finished_at } = await acme.newsletters.cancel(id)
+    const before = await acme.newsletters.get(id)
+    assert.deepEqual([before.counts.uncertain, before.counts.skipped], [1, 2])
+    await assert.rejects(changes.resend(scene), refused('status'))
+    await assert.rejects(changes.resume(scene), refused('status'))
+    assert.deepEqual(await acme.newsletters.get(id), before)
+    scene.advance(hourMs)
+    const { status, counts } = await changes.skip(scene)
+    assert.deepEqual([status, counts.uncertain, counts.skipped], ['cancelled', 0, 3])
+    assert.equal((await acme.newsletters.get(id)).finished_at, finished_at)
+    const reasons = (await acme.newsletters.messages(id)).data.map(({ reason }) => reason)
+    assert.deepEqual(reasons.sort(), ['cancelled', 'cancelled', 'uncertain'])
+    await finish(scene)
+    assert.equal(scene.mailed().length, 1)
   })
 })
 

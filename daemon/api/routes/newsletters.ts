@@ -136,7 +136,7 @@ export const newsletterExtensions: readonly Route[] = [
     name: 'resumeNewsletter',
     summary: 'Resume a newsletter',
     description:
-      'With `uncertain` also a newsletter that is being sent or was sent: its messages whose outcome is not known are skipped, or sent again.',
+      'With `uncertain` also a newsletter that is being sent or was sent: its messages whose outcome is not known are skipped, or sent again. Those of a cancelled newsletter can only be skipped.',
     body: 'ResumeInput',
     answers: { 200: { record: 'Newsletter', description: 'The newsletter after the change.' } },
     call: async ({ client, params, body }) => ok(await client.newsletters.resume(params.newsletterId, body)),

@@ -65,16 +65,24 @@ export function Messages({ list, version, settle }: MessagesProps) {
   )
 }
 
+interface UncertainButtonsProps {
+  settle(how: 'skip' | 'resend'): unknown
+  /** Default true. A cancelled newsletter sends nothing more. */
+  readonly canResend?: boolean
+}
+
 /** A message is uncertain if its process died while a mail server took it. */
-export function UncertainButtons({ settle }: { settle(how: 'skip' | 'resend'): unknown }) {
+export function UncertainButtons({ settle, canResend = true }: UncertainButtonsProps) {
   return (
     <>
       <button type="button" onClick={() => settle('skip')}>
         Skip uncertain
       </button>
-      <button type="button" onClick={() => settle('resend')}>
-        Resend uncertain
-      </button>
+      {canResend && (
+        <button type="button" onClick={() => settle('resend')}>
+          Resend uncertain
+        </button>
+      )}
     </>
   )
 }

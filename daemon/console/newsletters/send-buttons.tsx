@@ -89,7 +89,7 @@ export function SendButtons({ newsletter, audience, isSaved, set }: SendButtonsP
           Resume
         </button>
       )}
-      {counts.uncertain > 0 && status !== 'cancelled' && <UncertainButtons settle={resume} />}
+      {counts.uncertain > 0 && <UncertainButtons settle={resume} canResend={status !== 'cancelled'} />}
       {(status === 'scheduled' || status === 'sending' || status === 'paused') && (
         <button type="button" onClick={cancel}>
           Cancel
