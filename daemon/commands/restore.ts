@@ -5,6 +5,7 @@ import type { FileReport } from '../../lib/storage/sqlite.ts'
 import { writeFileAtomic } from '../atomic-file.ts'
 import { CliError } from '../cli-error.ts'
 import type { Config } from '../config.ts'
+import { sqliteCode } from '../database-error.ts'
 import { findKey, type KeyLocation } from '../database-key.ts'
 import { holdsDatabase, inMemory, isServer } from '../database-setting.ts'
 import { loadSqlite } from '../drivers.ts'
@@ -23,8 +24,7 @@ export const restore: Command = {
     if (database === inMemory) throw new CliError('--database must be the file to restore to.', 2)
     if (resolve(backup) === resolve(database)) throw new CliError(`${backup} is the database itself.`, 2)
     if (!holdsDatabase(backup)) throw new CliError(`There is no backup ${backup}.`)
-    const { inspectFile } = await loadSqlite()
-    const report = inspectFile(backup, { ...sqliteOptions(), thorough: false })
+    const report = await inspectBackup(backup)
     refuseNewer(backup, report)
     const key = await findBackupKey(report, backup, config)
     let aside: string | undefined
@@ -43,6 +43,18 @@ export const restore: Command = {
     const json = { database: resolve(database), rows, aside: aside === undefined ? null : resolve(aside) }
     print({ json: { ...json, key_known: key !== undefined }, text: lines.join('\n') })
   },
+}
+
+/** @throws CliError The backup is damaged. The error of SQLite would be taken for one of the database to replace. */
+async function inspectBackup(backup: string): Promise<FileReport> {
+  const { inspectFile } = await loadSqlite()
+  try {
+    return inspectFile(backup, { ...sqliteOptions(), thorough: false })
+  } catch (error) {
+    const code = sqliteCode(error) ?? sqliteCode((error as Error).cause)
+    if (code === undefined) throw error
+    throw new CliError(`The backup ${backup} cannot be read (${code}): it is damaged. Restore another one.`)
+  }
 }
 
 function refuseNewer(backup: string, { unknown }: FileReport): void {
