@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { chown, open, rename, rm, stat } from 'node:fs/promises'
+import { rmSync } from 'node:fs'
+import { chown, open, rename, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { CliError, reasonOf } from './cli-error.ts'
 
@@ -7,10 +8,19 @@ import { CliError, reasonOf } from './cli-error.ts'
  * Writes a file atomically and durably: writes a temporary file with mode 0600, syncs it and renames it.
  *
  * @param fill Writes to the empty file at this path. When it throws, the temporary file is deleted.
+ * @param onExit Registers a function that deletes the temporary file if the process exits before, such as at Ctrl-C.
  * @throws CliError The file system refuses.
  */
-export async function writeFileAtomic(path: string, fill: (partial: string) => unknown): Promise<void> {
+export async function writeFileAtomic(
+  path: string,
+  fill: (partial: string) => unknown,
+  onExit?: (listener: () => void) => void,
+): Promise<void> {
   const partial = join(dirname(path), `.${basename(path)}.${randomBytes(4).toString('hex')}.partial`)
+  const deletePartial = () => {
+    for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(partial + suffix, { force: true })
+  }
+  onExit?.(deletePartial)
   try {
     await (await open(partial, 'wx', 0o600)).close()
     // A file that root writes must belong to the owner of the directory. Other users cannot change owners.
@@ -27,7 +37,7 @@ export async function writeFileAtomic(path: string, fill: (partial: string) => u
     }
     throw error
   } finally {
-    for (const suffix of ['', '-journal', '-wal', '-shm']) await rm(partial + suffix, { force: true })
+    deletePartial()
   }
 }
 

@@ -55,7 +55,11 @@ async function run({ command, args, own, flags }: CommandLine, json: boolean): P
     stopped: worker?.stopped ?? (command.longRunning ? waitForStopSignal() : new Promise(() => {})),
     worker,
     fork: forkWith(listenFd),
-    onExit: (listener) => process.once('exit', listener),
+    onExit: (listener) => {
+      process.once('exit', listener)
+      // A signal without a listener ends the process, and its exit listeners do not run.
+      if (!command.longRunning) exitOnSignal()
+    },
   })
   try {
     await ran
@@ -113,6 +117,10 @@ function systemdSocket(owner: number): number | undefined {
 const sameSignalWindowMs = 100
 
 const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+
+function exitOnSignal(): void {
+  for (const signal of stopSignals) process.on(signal, () => process.exit(128 + constants.signals[signal]))
+}
 
 /** Resolves at the first signal. A second signal exits immediately. SIGHUP arrives when the terminal is closed. */
 function waitForStopSignal(): Promise<void> {

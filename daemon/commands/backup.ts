@@ -27,9 +27,10 @@ export const backup: Command = {
     const source = await sourceOf(config)
     await refuseTarget(target, source)
     let copy: FileReport | undefined
-    await writeFileAtomic(target, async (partial) => {
+    const write = async (partial: string) => {
       copy = await copyVerified(source, partial, target)
-    })
+    }
+    await writeFileAtomic(target, write, invocation.onExit)
     const key = await copyKey(copy!, source, target, config)
     printResult(invocation, target, copy!, key)
   },
@@ -69,7 +70,7 @@ export async function copyVerified(source: string, target: string, destination: 
   const options = sqliteOptions()
   const { before, undisturbed } = copyOrThrow(() => copyFile(source, target, options), source, destination)
   if (!before.mailkeep) throw new CliError(`${source} is no database of mailkeep.`)
-  const copy = inspectFile(target, { ...options, thorough: true })
+  const copy = copyOrThrow(() => inspectFile(target, { ...options, thorough: true }), source, destination)
   const faults = [...copy.faults]
   if (copy.keyId !== before.keyId) faults.push('the setting of the encryption key is missing')
   for (const [name, count] of Object.entries(before.rows)) {

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
 import { verifyDelivery } from '../../lib/webhooks/receiver.ts'
+import { until } from '../support/harness.ts'
 import { openReceiver } from '../support/http-receiver.ts'
-import { daemon, directory, type Environment, errorLineOf, run, runJson } from '../support/program.ts'
+import { daemon, directory, type Environment, errorLineOf, run, runJson, start } from '../support/program.ts'
 
 interface Backup {
   file: string
@@ -110,6 +111,25 @@ describe('mailkeep backup', { concurrency: 4 }, () => {
       assert.notEqual(code, 0)
     }
     assert.equal(await readFile(join(cwd, 'notes.txt'), 'utf8'), 'mine')
+  })
+
+  test('stopped by Ctrl-C leaves nothing behind', async (t) => {
+    const cwd = await directory(t)
+    await run(['client', 'create', 'Acme'], { cwd })
+    await run(['list', 'create', 'News', '--client', '1'], { cwd })
+    // The copy of so many contacts takes longer than the signal.
+    const people = Array.from({ length: 30_000 }, (_, at) => `{"email":"${at}@example.org"}\n`)
+    await writeFile(join(cwd, 'people.ndjson'), people.join(''))
+    await runJson(['import', 'people.ndjson', '--list', '1'], { cwd })
+    const before = await readdir(cwd)
+    const { child, closed, said } = start(['backup', 'copy.db'], { cwd })
+    await until(
+      () => readdir(cwd),
+      (names) => names.some((name) => name.endsWith('.partial')),
+    )
+    child.kill('SIGINT')
+    assert.deepEqual([(await closed)[0], said.out], [130, ''])
+    assert.deepEqual(await readdir(cwd), before)
   })
 
   test('refuses to make a backup of a damaged database', async (t) => {
@@ -218,10 +238,15 @@ describe('mailkeep restore', { concurrency: 4 }, () => {
     newer.exec(`insert into mailkeep_migration values ('999-future', '2030-01-01T00:00:00.000Z')`)
     newer.close()
     await writeFile(join(cwd, 'text'), 'this is no database')
+    await writeFile(join(cwd, 'cut.db'), bytes.subarray(0, 100_000))
     const refused: [string, RegExp][] = [
-      ['damaged.db', /./],
+      ['damaged.db', /^mailkeep: (?:The backup )?damaged\.db cannot be/],
       ['copy.db', /newer mailkeep \(it has 999-future\)/],
       ['text', /not a SQLite database/],
+      [
+        'cut.db',
+        /^mailkeep: The backup cut\.db cannot be read \(SQLITE_CORRUPT\): it is damaged\. Restore another one\.$/m,
+      ],
       ['none', /There is no backup none/],
     ]
     for (const [name, line] of refused) assert.match(await errorLineOf(['restore', name], { cwd }), line)
