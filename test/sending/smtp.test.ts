@@ -241,10 +241,14 @@ describe('what a reply means', () => {
   }
 
   test('a temporary reply to the message is returned as the server wrote it', async (t) => {
-    for (const at of ['MAIL', 'RCPT', 'DATA', '.']) {
-      const { port } = await openRawServer(t, (line) => (line.startsWith(at) ? '421 4.7.0 try again later' : undefined))
-      assert.deepEqual(await connect(t, port).send(), { kind: 'temporary', error: '421 4.7.0 try again later' }, at)
-    }
+    const error = '421 4.7.0 try again later'
+    for (const greeting of ['250 test', '250-test\r\n250 PIPELINING'])
+      for (const at of ['MAIL', 'RCPT', 'DATA', '.']) {
+        const { port } = await openRawServer(t, (line) =>
+          line.startsWith(at) ? error : line.startsWith('EHLO') ? greeting : undefined,
+        )
+        assert.deepEqual(await connect(t, port).send(), { kind: 'temporary', error }, `${greeting} ${at}`)
+      }
   })
 
   test('the server’s id of an accepted message is returned', async (t) => {

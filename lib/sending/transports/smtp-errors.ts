@@ -31,9 +31,13 @@ export function outcomeOf(error: SmtpError): MailOutcome {
   return { kind: 'permanent', error: text, unknownMailbox: error.command !== 'MAIL FROM' && isUnknownMailbox(error) }
 }
 
-/** Returns the server's own reply to a command of this message. Nodemailer's text says that all recipients were rejected. */
-function replyTo({ code, response }: SmtpError): string | undefined {
-  return code === 'EENVELOPE' || code === 'EMESSAGE' ? response?.trim() || undefined : undefined
+/**
+ * Returns the server's own reply to a command of this message. Nodemailer's text says that all recipients were rejected,
+ * or that the server closed the connection: the latter for a 421 to one of several commands that were sent together.
+ */
+function replyTo({ code, command, response }: SmtpError): string | undefined {
+  const isOfMessage = code === 'EENVELOPE' || code === 'EMESSAGE' || (code === 'ECONNECTION' && command === 'CONN')
+  return isOfMessage ? response?.trim() || undefined : undefined
 }
 
 /** A 5xx reply to a command of this message, or a message that nodemailer cannot send to this server at all. */
