@@ -4284,6 +4284,11 @@ export interface components {
              * @description null once the contact is erased.
              */
             contact_id: number | null;
+            /**
+             * Format: idn-email
+             * @description The address of the contact as it is now. null once it is erased.
+             */
+            contact_email: string | null;
             /** Format: int64 */
             newsletter_id: number | null;
             /** Format: int64 */
@@ -4366,6 +4371,11 @@ export interface components {
             sequence_id: number;
             /** Format: int64 */
             contact_id: number;
+            /**
+             * Format: idn-email
+             * @description The address of the contact as it is now. null once it is erased.
+             */
+            contact_email: string | null;
             /** @enum {string} */
             status: "active" | "completed" | "stopped";
             /**

@@ -211,7 +211,7 @@ interface EnrolmentRow extends Omit<Enrolment, 'next_step_id'> {
 }
 
 function enrolmentFrom(row: EnrolmentRow, places: readonly Place[]): Enrolment {
-  const { id, sequence_id, contact_id, status, reason, last_step_id, due_at, created_at } = row
+  const { id, sequence_id, contact_id, contact_email, status, reason, last_step_id, due_at, created_at } = row
   const next_step_id = status === 'active' ? (nextPlace(places, last_step_id)?.id ?? null) : null
-  return { id, sequence_id, contact_id, status, reason, next_step_id, due_at, created_at }
+  return { id, sequence_id, contact_id, contact_email, status, reason, next_step_id, due_at, created_at }
 }

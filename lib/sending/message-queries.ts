@@ -3,13 +3,15 @@ import { type BatchStep, batch, deleteRows } from '../jobs/batches.ts'
 import { int, ints, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
 import { type MessageStatus, messageStatuses, type SkipReason } from './statuses.ts'
 
-const listed = sql`m.id, m.uuid, m.contact_id, m.newsletter_id, m.sequence_id, m.step_id, m.status, m.reason, m.attempts,
-  m.error, m.provider_message_id, m.created_at, m.sent_at`
+const listed = sql`m.id, m.uuid, m.contact_id,
+  (select email from mailkeep_contact where id = m.contact_id) as contact_email, m.newsletter_id, m.sequence_id,
+  m.step_id, m.status, m.reason, m.attempts, m.error, m.provider_message_id, m.created_at, m.sent_at`
 
 interface MessageRow {
   id: number
   uuid: string
   contact_id: number | null
+  contact_email: string | null
   newsletter_id: number | null
   sequence_id: number | null
   step_id: number | null

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { type PageInput, pageFields } from '../page.ts'
 import { closedObject } from '../parse.ts'
-import { Count, described, Id, type RecordFields, recordFrom, Time, Uuid } from '../record.ts'
+import { Count, described, Email, Id, type RecordFields, recordFrom, Time, Uuid } from '../record.ts'
 import type { Timestamp } from '../time.ts'
 import { type MessageStatus, messageStatuses, type SkipReason, skipReasons } from './statuses.ts'
 
@@ -11,6 +11,8 @@ export interface Message {
   uuid: string
   /** Null once the contact is erased. */
   contact_id: number | null
+  /** The address of the contact as it is now. Null once the contact is erased. */
+  contact_email: string | null
   newsletter_id: number | null
   sequence_id: number | null
   step_id: number | null
@@ -29,6 +31,7 @@ export const messageFields: RecordFields<Message> = {
   id: Id,
   uuid: described(Uuid, 'The left part of the `Message-ID`.'),
   contact_id: described(v.nullable(Id), 'null once the contact is erased.'),
+  contact_email: described(v.nullable(Email), 'The address of the contact as it is now. null once it is erased.'),
   newsletter_id: v.nullable(Id),
   sequence_id: v.nullable(Id),
   step_id: v.nullable(Id),

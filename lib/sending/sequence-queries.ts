@@ -106,6 +106,7 @@ const enrolment = [
   'id',
   'sequence_id',
   'contact_id',
+  sql<string | null>`(select email from mailkeep_contact where id = mailkeep_enrolment.contact_id)`.as('contact_email'),
   'status',
   'reason',
   'last_step_id',

@@ -156,6 +156,8 @@ export interface Enrolment {
   id: number
   sequence_id: number
   contact_id: number
+  /** The address of the contact as it is now. Null once the contact is erased. */
+  contact_email: string | null
   status: EnrolmentStatus
   /** Why it stopped; null otherwise. */
   reason: StopReason | null
@@ -170,6 +172,7 @@ export const enrolmentFields: RecordFields<Enrolment> = {
   id: Id,
   sequence_id: Id,
   contact_id: Id,
+  contact_email: described(v.nullable(Email), 'The address of the contact as it is now. null once it is erased.'),
   status: v.picklist(enrolmentStatuses),
   reason: described(v.nullable(v.picklist(stopReasons)), 'Why it stopped. `manual`: by hand.'),
   next_step_id: described(v.nullable(Id), 'null when no step follows, or when it has ended.'),

@@ -35,7 +35,7 @@ consoleTest('a newsletter is written with a live preview, and sent', async ({ pa
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Send' }).click()
   await page.getByText('1 of 1 messages are final').waitFor()
-  await page.getByRole('link', { name: 'contact 1' }).waitFor()
+  await page.getByRole('link', { name: 'ada@example.org' }).waitFor()
   const { status } = await data<{ status: string }>('GET', '/newsletters/1')
   assert.equal(status, 'sent')
 })
@@ -189,7 +189,7 @@ consoleTest('a sequence gets steps, is resumed and stopped for a contact', async
   await data('POST', '/lists/1/contacts', { email: 'ada@example.org' })
   await page.reload()
   await page.getByText('Enrolments', { exact: true }).click()
-  await page.getByRole('button', { name: 'Stop the enrolment of contact 2' }).click()
+  await page.getByRole('button', { name: 'Stop the enrolment of ada@example.org' }).click()
   await page.getByText('The enrolment is stopped.').waitFor()
   assert.deepEqual(
     (await data<{ status: string }[]>('GET', '/sequences/1/enrolments')).map(({ status }) => status),

@@ -91,7 +91,14 @@ const newsletter: Shape = { ...newsletterSummary, html: isText, text: isTextOrNu
 const preview: Shape = { subject: isText, html: isText, text: isText }
 const testResult: Shape = { email: isText, status: /^(sent|failed|uncertain)$/, error: isTextOrNull }
 const message: Shape = {
-  ...{ id: isCount, uuid: isText, contact_id: isIdOrNull, newsletter_id: isIdOrNull, sequence_id: isIdOrNull },
+  ...{
+    id: isCount,
+    uuid: isText,
+    contact_id: isIdOrNull,
+    contact_email: isTextOrNull,
+    newsletter_id: isIdOrNull,
+    sequence_id: isIdOrNull,
+  },
   ...{ step_id: isIdOrNull, status: /^[a-z]+$/, reason: isTextOrNull, attempts: isCount, error: isTextOrNull },
   ...{ provider_message_id: isTextOrNull, created_at: utc, sent_at: isUtcOrNull },
 }
@@ -101,7 +108,14 @@ const sequenceSummary: Shape = {
 }
 const sequence: Shape = { ...sequenceSummary, steps: isArray }
 const enrolment: Shape = {
-  ...{ id: isCount, sequence_id: isCount, contact_id: isCount, status: /^[a-z]+$/, reason: isTextOrNull },
+  ...{
+    id: isCount,
+    sequence_id: isCount,
+    contact_id: isCount,
+    contact_email: isTextOrNull,
+    status: /^[a-z]+$/,
+    reason: isTextOrNull,
+  },
   ...{ next_step_id: isIdOrNull, due_at: isUtcOrNull, created_at: utc },
 }
 const suppression: Shape = { id: isCount, email: isTextOrNull, reason: /^[a-z_]+$/, created_at: utc }

@@ -110,7 +110,7 @@ export function MessageTable({ messages, about }: MessageTableProps) {
         {messages.map((message) => (
           <tr key={message.id}>
             <td class="main">
-              {about === 'contact' ? <Contact id={message.contact_id} /> : <Mailing of={message} />}{' '}
+              {about === 'contact' ? <Contact of={message} /> : <Mailing of={message} />}{' '}
               <small class="muted">#{message.id}</small>
             </td>
             <td>
@@ -127,11 +127,11 @@ export function MessageTable({ messages, about }: MessageTableProps) {
   )
 }
 
-function Contact({ id }: { id: number | null }) {
-  if (id === null) return 'erased contact'
+function Contact({ of: { contact_id, contact_email } }: { of: Message }) {
+  if (contact_id === null || contact_email === null) return 'erased contact'
   return (
-    <a href={`/console/contacts/${id}`} data-row>
-      contact {id}
+    <a href={`/console/contacts/${contact_id}`} data-row>
+      {contact_email}
     </a>
   )
 }

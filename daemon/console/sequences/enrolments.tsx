@@ -49,6 +49,11 @@ interface EnrolmentTableProps {
   readonly stop: (enrolment: Enrolment) => void
 }
 
+/** The enrolment of an erased contact is deleted soon. */
+function nameOf({ contact_id, contact_email }: Enrolment): string {
+  return contact_email ?? `contact ${contact_id}`
+}
+
 function EnrolmentTable({ enrolments, stop }: EnrolmentTableProps) {
   return (
     <table>
@@ -65,7 +70,7 @@ function EnrolmentTable({ enrolments, stop }: EnrolmentTableProps) {
           <tr key={enrolment.id}>
             <td class="main">
               <a href={`/console/contacts/${enrolment.contact_id}`} data-row>
-                contact {enrolment.contact_id}
+                {nameOf(enrolment)}
               </a>
             </td>
             <td>
@@ -76,11 +81,7 @@ function EnrolmentTable({ enrolments, stop }: EnrolmentTableProps) {
             </td>
             <td class="do">
               {enrolment.status === 'active' && may('admin') && (
-                <RowButton
-                  action="Stop"
-                  of={`the enrolment of contact ${enrolment.contact_id}`}
-                  onClick={() => stop(enrolment)}
-                />
+                <RowButton action="Stop" of={`the enrolment of ${nameOf(enrolment)}`} onClick={() => stop(enrolment)} />
               )}
             </td>
           </tr>
