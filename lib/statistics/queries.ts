@@ -5,34 +5,36 @@ import type { Timestamp } from '../time.ts'
 import { bucketColumns } from './durations.ts'
 import type { FailingEndpoint, Step } from './schema.ts'
 
+/** The columns that are added up. */
+export const summed = ['delivered', 'retried', 'failed', ...bucketColumns] as const
+
 const counted = {
   client_id: int,
   endpoint_id: int,
-  step: word<Step>(),
-  at: time,
-  delivered: int,
-  retried: int,
-  failed: int,
-  ...(Object.fromEntries(bucketColumns.map((name) => [name, int])) as Record<
-    (typeof bucketColumns)[number],
-    typeof int
-  >),
+  minute: time,
+  hour: time,
+  day: time,
+  ...(Object.fromEntries(summed.map((name) => [name, int])) as Record<(typeof summed)[number], typeof int>),
 }
-const key = ['client_id', 'endpoint_id', 'step', 'at'] as const
-/** The columns that are added up. */
-export const summed = ['delivered', 'retried', 'failed', ...bucketColumns] as const
-const columns = [...key, ...summed] as const
 
-/** Counts of one endpoint in one step, or of all endpoints of the client if `endpoint_id` is 0. */
+/** Counts of one endpoint, or of all endpoints of the client if `endpoint_id` is 0, with the steps that they belong to. */
 export type Counted = { readonly [Name in keyof typeof counted]: NonNullable<(typeof counted)[Name]['value']> }
 
-/** Adds counts to the stored ones. The rows must be sorted by key, so that two processes cannot deadlock. */
+/** So that two processes cannot deadlock. */
+const inOrder = sql`order by 1, 2, 3`
+
+/** Adds counts to the rows of their minute, hour and day. No two may be of the same endpoint. */
 export const addCounts = statement.each(
   counted,
-  (item, from) => sql`
-    insert into mailkeep_delivery_count (${sql.join(columns.map(sql.ref))})
-    select ${sql.join(columns.map((name) => item[name]))} ${from} where true
-    on conflict (${sql.join(key.map(sql.ref))}) do update set ${sql.join(
+  (item, from, dialect) => sql`
+    insert into mailkeep_delivery_count (client_id, endpoint_id, step, at, ${sql.join(summed.map(sql.ref))})
+    select ${item.client_id}, ${item.endpoint_id}, span.step,
+      case span.step when 'minute' then ${item.minute} when 'hour' then ${item.hour} else ${item.day} end,
+      ${sql.join(summed.map((name) => item[name]))}
+    ${dialect.writesRowByRow ? sql`from` : sql`${from} cross join`}
+      (select 'minute' as step union all select 'hour' union all select 'day') as span
+    where true ${dialect.concurrentWriters ? inOrder : sql``}
+    on conflict (client_id, endpoint_id, step, at) do update set ${sql.join(
       summed.map(
         (name) => sql`${sql.ref(name)} = mailkeep_delivery_count.${sql.ref(name)} + excluded.${sql.ref(name)}`,
       ),

@@ -4,58 +4,41 @@ import { msOf, timestamp } from '../time.ts'
 import type { RecordedAttempt } from '../webhooks/dispatch/record.ts'
 import { bucketColumns, bucketOf } from './durations.ts'
 import { addCounts, type Counted, summed } from './queries.ts'
-import { type Step, stepMs, steps } from './schema.ts'
+import { type Step, stepMs } from './schema.ts'
 
 /** The id under which the deliveries to all endpoints of a client are counted, so that a sum reads few rows. */
 export const allEndpoints = 0
 
-const zeros = Object.fromEntries(summed.map((name) => [name, 0])) as Pick<Sums, (typeof summed)[number]>
+const zeros = Object.fromEntries(summed.map((name) => [name, 0])) as Record<(typeof summed)[number], number>
 
 type Sums = { -readonly [Name in keyof Counted]: Counted[Name] }
 
 /**
- * Adds the attempts to the counts of their minute, hour and day. The calls of event handlers are not counted: they belong
+ * Adds the attempts to the counts of this minute, hour and day. The calls of event handlers are not counted: they belong
  * to no client.
  */
 export function countAttempts(tx: Tx, recorded: readonly RecordedAttempt[]): void {
-  const minutes = new Map<string, Sums>()
-  for (const attempt of recorded) {
-    const { task: delivery, outcome, endedMs } = attempt
-    if (delivery.kind === 'handler' || outcome.kind === 'refused') continue
-    add(sumsOf(minutes, delivery.clientId, delivery.endpointId, 'minute', endedMs), attempt)
-  }
-  if (minutes.size === 0) return
+  const nowMs = tx.clock()
+  const startOf = (step: Step) => timestamp(Math.floor(nowMs / stepMs[step]) * stepMs[step])
+  const times = { minute: startOf('minute'), hour: startOf('hour'), day: startOf('day') }
   const counts = new Map<string, Sums>()
-  for (const minute of minutes.values()) {
-    for (const endpointId of [allEndpoints, minute.endpoint_id]) {
-      for (const step of steps) addAll(sumsOf(counts, minute.client_id, endpointId, step, msOf(minute.at)), minute)
+  for (const attempt of recorded) {
+    const { clientId: client_id, endpointId, kind } = attempt.task
+    if (kind === 'handler' || attempt.outcome.kind === 'refused') continue
+    const columns = columnsOf(attempt)
+    for (const endpoint_id of [allEndpoints, endpointId]) {
+      const key = `${client_id} ${endpoint_id}`
+      const sums = counts.get(key) ?? { client_id, endpoint_id, ...times, ...zeros }
+      counts.set(key, sums)
+      for (const name of columns) sums[name] += 1
     }
   }
-  const sorted = [...counts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sums]) => sums)
-  tx.transaction.defer(addCounts(tx, sorted))
+  if (counts.size > 0) tx.transaction.defer(addCounts(tx, [...counts.values()]))
 }
 
-function sumsOf(counts: Map<string, Sums>, clientId: number, endpointId: number, step: Step, ms: number): Sums {
-  const length = stepMs[step]
-  const startMs = Math.floor(ms / length) * length
-  const key = `${clientId} ${endpointId} ${step} ${startMs}`
-  let sums = counts.get(key)
-  if (!sums) {
-    sums = { client_id: clientId, endpoint_id: endpointId, step, at: timestamp(startMs), ...zeros }
-    counts.set(key, sums)
-  }
-  return sums
-}
-
-function add(sums: Sums, { task, disposition, endedMs }: RecordedAttempt): void {
-  if (disposition.status === 'pending') sums.retried += 1
-  else if (disposition.status === 'failed') sums.failed += 1
-  else {
-    sums.delivered += 1
-    sums[bucketColumns[bucketOf(endedMs - msOf(task.raisedAt))]!] += 1
-  }
-}
-
-function addAll(sums: Sums, more: Sums): void {
-  for (const name of summed) sums[name] += more[name]
+/** Returns the columns that count an attempt. */
+function columnsOf({ task, disposition, endedMs }: RecordedAttempt): readonly (typeof summed)[number][] {
+  if (disposition.status === 'pending') return ['retried']
+  if (disposition.status === 'failed') return ['failed']
+  return ['delivered', bucketColumns[bucketOf(endedMs - msOf(task.raisedAt))]!]
 }

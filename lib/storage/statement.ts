@@ -188,14 +188,14 @@ statement.affected = <P extends Parameters, R, F extends string = never>(
  */
 statement.each = <C extends Parameters, K extends keyof C & string = never>(
   columns: C,
-  build: (item: Slots<C>, from: RawBuilder<unknown>) => RawBuilder<unknown>,
+  build: (item: Slots<C>, from: RawBuilder<unknown>, dialect: Dialect) => RawBuilder<unknown>,
   returning?: `${keyof Tables}.${K}`,
 ): ((scope: Scope, items: readonly Values<C>[]) => Promise<Values<C>[K][]>) => {
   const key = returning?.split('.')[1] as K | undefined
-  const one = statement.affected(columns, (_, item) => build(item, sql``))
+  const one = statement.affected(columns, (_, item, dialect) => build(item, sql``, dialect))
   const all = statement.all({ items: rows(columns) }, (_, { items }, dialect) => {
     const item = Object.fromEntries(Object.keys(columns).map((name) => [name, sql.ref(`item.${name}`)])) as Slots<C>
-    const written = build(item, sql`from ${dialect.unnestRows(items, columns)}`)
+    const written = build(item, sql`from ${dialect.unnestRows(items, columns)}`, dialect)
     return returning === undefined ? written : sql`${written} returning ${sql.ref(returning)}`
   })
   return async (scope, items) => {
