@@ -41,7 +41,7 @@ export interface Series<Point> {
   series: Point[]
 }
 
-/** The attempts that ended in one step. */
+/** The attempts that were recorded in one step, milliseconds after they ended. */
 export interface DeliveryPoint {
   /** The beginning of the step. */
   at: string
