@@ -148,7 +148,12 @@ function Names({ of }: { of: readonly { readonly id: number; readonly name: stri
 /** A search field that searches when the typing pauses. */
 export function SearchField({ value, change }: { value: string; change(text: string): void }) {
   const [text, setText] = useState(value)
-  useEffect(() => setText(value), [value])
+  const [shown, setShown] = useState(value)
+  // Not in an effect: the first one runs after people can type, and would discard their text.
+  if (value !== shown) {
+    setShown(value)
+    setText(value)
+  }
   useEffect(() => {
     if (text === value) return
     const timer = setTimeout(() => change(text), 250)
