@@ -100,19 +100,18 @@ consoleTest('contacts are searched, filtered, paged and exported', async ({ page
   await page.getByRole('link', { name: 'person0@example.org' }).waitFor()
 })
 
+const typeAtOnce = `new MutationObserver((_, observer) => {
+  const field = document.querySelector('input[data-search]')
+  if (!field) return
+  observer.disconnect()
+  field.value = 'bob@'
+  field.dispatchEvent(new Event('input', { bubbles: true }))
+}).observe(document.body, { childList: true, subtree: true })`
+
 consoleTest('a search that is typed as soon as its field appears is kept', async ({ page, visit, data }) => {
   for (const name of ['ada', 'bob']) await data('POST', '/contacts', { email: `${name}@example.org` })
   await visit('/console/tags')
-  await page.evaluate(() => {
-    const observer = new MutationObserver(() => {
-      const field = document.querySelector<HTMLInputElement>('input[data-search]')
-      if (!field) return
-      observer.disconnect()
-      field.value = 'bob@'
-      field.dispatchEvent(new Event('input', { bubbles: true }))
-    })
-    observer.observe(document.body, { childList: true, subtree: true })
-  })
+  await page.evaluate(typeAtOnce)
   await page.getByRole('link', { name: 'Contacts', exact: true }).click()
   await page.getByRole('link', { name: 'bob@example.org' }).waitFor()
   await page.getByRole('link', { name: 'ada@example.org' }).waitFor({ state: 'detached' })
