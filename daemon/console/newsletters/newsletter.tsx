@@ -1,9 +1,8 @@
 import { useSignal } from '@preact/signals'
-import { useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { confirm } from '../parts/dialog.tsx'
-import { useLoad, useReload } from '../parts/load.tsx'
+import { type Loading, useLoad, useReload } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Later, Page } from '../parts/page.tsx'
 import { NoRecord, useRecordId } from '../parts/record.tsx'
@@ -21,13 +20,10 @@ const back = { href: '/console/newsletters', text: 'Newsletters' }
 export function NewsletterPage() {
   const newsletterId = useRecordId('newsletterId')
   const path = { params: { path: { newsletterId } } }
-  // Only the first answer has the audience, because it takes longer to count.
-  const shown = useRef(0)
-  const newsletter = useLoad(async () => {
-    const query = { audience: shown.current !== newsletterId }
-    const loaded = await dataOf(api.GET('/api/v1/newsletters/{newsletterId}', { params: { ...path.params, query } }))
-    shown.current = newsletterId
-    return loaded
+  const newsletter: Loading<Newsletter> = useLoad(() => {
+    // Only the first answer has the audience, because it takes longer to count.
+    const query = { audience: newsletter.value?.id !== newsletterId }
+    return dataOf(api.GET('/api/v1/newsletters/{newsletterId}', { params: { ...path.params, query } }))
   }, [newsletterId])
   const { value, error } = newsletter
   useReload(newsletter, value !== undefined && (isUnderWay(value) || value.counts.pending > 0))
