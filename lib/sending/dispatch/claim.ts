@@ -86,7 +86,7 @@ async function claimOfNewsletter(tx: Tx, source: Source, limit: number, inFlight
   const rows = await readDue(
     limit,
     (most) => queries.listDueOfNewsletter(tx, { ...due, limit: most }, filters),
-    (row) => inFlight.has(row.id) || skipReasonOf(row) !== undefined,
+    (row) => isPassedOver(row, inFlight),
   )
   const { claimed, skipped } = await claimOrSkip(tx, source, rows, limit, inFlight, envelope)
   if (skipped > 0) await addCounts(tx, source.id, { skipped })
@@ -97,10 +97,10 @@ async function claimOfNewsletter(tx: Tx, source: Source, limit: number, inFlight
 async function readDue<Row>(
   limit: number,
   read: (limit: number) => Promise<readonly Row[]>,
-  isPassedOver: (row: Row) => boolean,
+  cannotBeClaimed: (row: Row) => boolean,
 ): Promise<readonly Row[]> {
   const rows = await read(limit)
-  return rows.some(isPassedOver) ? await read(limit + maxSkipped) : rows
+  return rows.some(cannotBeClaimed) ? await read(limit + maxSkipped) : rows
 }
 
 /** Who leaves these lists or topics before the message is sent does not get it. */
@@ -143,6 +143,11 @@ async function claimOrSkip(
   return { claimed, skipped: all.length, skippedRows: all }
 }
 
+/** Whether a message is not claimed: it is under way, because a clock change ended its lease, or it must be skipped. */
+function isPassedOver(row: queries.DueMessage, inFlight: TasksInFlight): boolean {
+  return inFlight.has(row.id) || skipReasonOf(row) !== undefined
+}
+
 function skipReasonOf(row: queries.DueMessage): SkipReason | undefined {
   if (row.contact_id === null) return 'erased'
   if (row.is_unsubscribed) return 'unsubscribed'
@@ -170,7 +175,7 @@ async function claimOfSequence(tx: Tx, source: Source, limit: number, inFlight: 
   const retries = await readDue(
     limit,
     (most) => queries.listDueOfSequence(tx, { ...due, limit: most }),
-    (row) => inFlight.has(row.id) || skipReasonOf(row) !== undefined,
+    (row) => isPassedOver(row, inFlight),
   )
   const { claimed, skippedRows } = await claimOrSkip(tx, source, retries, limit, inFlight, envelope, versions)
   for (const { id: messageId, step_id, contact_id } of skippedRows) {
