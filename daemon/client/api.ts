@@ -4171,7 +4171,7 @@ export interface components {
                  */
                 segment?: number;
             };
-            /** @description Only with `audience`, and before it has started. null if it cannot be told now: see the route of the audience. */
+            /** @description Only with `audience`, and before it has started. null if it cannot be counted now: the route of the audience says why. */
             current_audience?: components["schemas"]["CurrentAudience"] | null;
         };
         /** @description Who would get a newsletter if it were sent now. */

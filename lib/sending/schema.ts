@@ -80,7 +80,7 @@ export interface CurrentAudience {
 }
 
 export interface ShownNewsletter extends Newsletter {
-  /** Only with `audience`, and before it has started. null if it cannot be told now: see `audience()`. */
+  /** Only with `audience`, and before it has started. null if it cannot be counted now: `audience()` says why. */
   current_audience?: CurrentAudience | null
 }
 

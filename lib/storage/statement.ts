@@ -179,7 +179,7 @@ statement.affected = <P extends Parameters, R, F extends string = never>(
 
 /**
  * Defines a statement that writes each of some items. SQLite runs it once for each item, because it binds the values of an
- * item in half the time that it takes to read them from JSON. A database server gets all items in one statement.
+ * item faster than it reads them from JSON. A database server gets all items in one statement.
  *
  * @param columns The parameters of an item.
  * @param build Builds the statement from the values of an item, which `from` makes known.

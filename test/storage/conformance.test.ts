@@ -159,7 +159,7 @@ for (const [name, place] of Object.entries(places)) {
       assert.deepEqual(await values(), ['a', 'b', 'c'])
     })
 
-    test('writes each of some items, and tells which were written', async (t) => {
+    test('writes each of some items, and returns those that were written', async (t) => {
       const { database, values } = await open(t)
       const items = ['b', 'a', 'b'].map((v) => ({ v }))
       const written = await database.transaction(async (transaction) => {

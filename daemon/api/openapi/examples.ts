@@ -172,10 +172,9 @@ const deliveryDetail: DeliveryDetail = {
 }
 
 const seriesRange = { from: '2026-01-02T03:00:00+00:00', to: '2026-01-02T04:00:00+00:00', step: 'hour' } as const
-const { id, url } = endpoint
 const endpointStates: EndpointStates = {
   ...{ healthy: 3, failing: 1, switched_off: 0 },
-  first_failing: [{ id, url, active: true, disabled_reason: null, consecutive_failures: 2 }],
+  first_failing: [{ id: 2, url: endpoint.url, active: true, disabled_reason: null, consecutive_failures: 2 }],
 }
 const deliverySeries: DeliverySeries = {
   ...seriesRange,

@@ -123,7 +123,7 @@ const newsletterSchema = withAudience(newsletterFields)
 const currentAudience: Schema = {
   anyOf: [ref('CurrentAudience'), { type: 'null' }],
   description:
-    'Only with `audience`, and before it has started. null if it cannot be told now: see the route of the audience.',
+    'Only with `audience`, and before it has started. null if it cannot be counted now: the route of the audience says why.',
 }
 
 export const sendingRecords = {
@@ -177,29 +177,13 @@ const sequenceSummary = {
 }
 const sequence: Sequence = { ...sequenceSummary, steps: [{ id: 1, position: 1, delay_seconds: 0, ...templates }] }
 const message: Message = {
-  ...{
-    id: 1,
-    uuid,
-    contact_id: 7,
-    contact_email: 'ada@example.org',
-    newsletter_id: 1,
-    sequence_id: null,
-    step_id: null,
-    status: 'sent',
-    reason: null,
-  },
+  ...{ id: 1, uuid, contact_id: 7, contact_email: 'ada@example.org', newsletter_id: 1, sequence_id: null },
+  ...{ step_id: null, status: 'sent', reason: null },
   ...{ attempts: 1, error: null, provider_message_id: '0102018d', created_at, sent_at: created_at },
 }
 const enrolment: Enrolment = {
-  ...{
-    id: 1,
-    sequence_id: 1,
-    contact_id: 7,
-    contact_email: 'ada@example.org',
-    status: 'active',
-    reason: null,
-    next_step_id: 1,
-  },
+  ...{ id: 1, sequence_id: 1, contact_id: 7, contact_email: 'ada@example.org' },
+  ...{ status: 'active', reason: null, next_step_id: 1 },
   ...{ due_at: created_at, created_at },
 }
 
