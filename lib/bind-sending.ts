@@ -10,7 +10,7 @@ import * as trying from './sending/trying.ts'
 export const newslettersApi = {
   list: newsletters.listNewsletters,
   create: newsletters.createNewsletter,
-  get: newsletters.showNewsletter,
+  get: newsletters.getNewsletterWithAudience,
   update: newsletters.updateNewsletter,
   delete: newsletters.deleteNewsletter,
   audience: newsletters.countAudience,

@@ -2374,7 +2374,7 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            data: components["schemas"]["ShownNewsletter"];
+                            data: components["schemas"]["NewsletterWithAudience"];
                         };
                     };
                 };
@@ -4120,7 +4120,7 @@ export interface components {
                 segment?: number;
             };
         };
-        ShownNewsletter: {
+        NewsletterWithAudience: {
             /** Format: int64 */
             id: number;
             /** Format: uuid */

@@ -9,14 +9,14 @@ import type {
   Newsletter,
   NewsletterChangeInput,
   NewsletterInput,
+  NewsletterOptionsInput,
   NewsletterQueryInput,
-  NewsletterShowInput,
   NewsletterSummary,
+  NewsletterWithAudience,
   Preview,
   PreviewInput,
   ResumeInput,
   SendInput,
-  ShownNewsletter,
   TestInput,
   TestResult,
 } from './schema.ts'
@@ -52,7 +52,7 @@ export interface NewslettersApi {
    *
    * @throws MailkeepError `not_found`; `validation_failed`
    */
-  get(id: number, query?: NewsletterShowInput): Promise<ShownNewsletter>
+  get(id: number, query?: NewsletterOptionsInput): Promise<NewsletterWithAudience>
   /**
    * Changes a newsletter. A scheduled newsletter must stay ready to be sent. Once it has started, its content and audience
    * stay as they are. The messages that are not sent yet get a new sender.

@@ -20,13 +20,13 @@ import {
   NewsletterChange,
   type NewsletterChangeInput,
   type NewsletterInput,
+  NewsletterOptions,
+  type NewsletterOptionsInput,
   NewsletterQuery,
   type NewsletterQueryInput,
-  NewsletterShow,
-  type NewsletterShowInput,
   type NewsletterSummary,
+  type NewsletterWithAudience,
   newsletterFrom,
-  type ShownNewsletter,
   summaryFrom,
 } from './schema.ts'
 import { requireLink, requireReady, requireSender } from './sendable.ts'
@@ -57,12 +57,12 @@ export async function getNewsletter(ctx: Context, id: number): Promise<Newslette
  *
  * @throws MailkeepError `not_found`; `validation_failed`
  */
-export async function showNewsletter(
+export async function getNewsletterWithAudience(
   ctx: Context,
   id: number,
-  query: NewsletterShowInput = {},
-): Promise<ShownNewsletter> {
-  const { audience } = parse(NewsletterShow, query)
+  query: NewsletterOptionsInput = {},
+): Promise<NewsletterWithAudience> {
+  const { audience } = parse(NewsletterOptions, query)
   const newsletter = await getNewsletter(ctx, id)
   if (!audience || newsletter.started_at !== null) return newsletter
   return { ...newsletter, current_audience: await currentAudience(ctx, newsletter.audience) }

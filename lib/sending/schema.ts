@@ -79,12 +79,12 @@ export interface CurrentAudience {
   contacts: { id: number; email: string }[]
 }
 
-export interface ShownNewsletter extends Newsletter {
+export interface NewsletterWithAudience extends Newsletter {
   /** Only with `audience`, and before it has started. null if it cannot be counted now: `audience()` says why. */
   current_audience?: CurrentAudience | null
 }
 
-export interface NewsletterShowInput {
+export interface NewsletterOptionsInput {
   /** Whether to add who would get it now; default false. */
   readonly audience?: boolean | '1' | '0' | 'true' | 'false' | undefined
 }
@@ -155,7 +155,7 @@ export const NewsletterChange = closedObject({
   audience: v.optional(AudienceFilters),
 })
 
-export const NewsletterShow = closedObject({ audience: v.optional(QueryBoolean, false) })
+export const NewsletterOptions = closedObject({ audience: v.optional(QueryBoolean, false) })
 
 export const NewsletterQuery = closedObject({
   ...pageFields,

@@ -128,7 +128,7 @@ const currentAudience: Schema = {
 
 export const sendingRecords = {
   Newsletter: newsletterSchema,
-  ShownNewsletter: {
+  NewsletterWithAudience: {
     ...newsletterSchema,
     properties: { ...newsletterSchema.properties, current_audience: currentAudience },
   },
@@ -189,7 +189,7 @@ const enrolment: Enrolment = {
 
 export const sendingRecordExamples = {
   Newsletter: newsletter,
-  ShownNewsletter: { ...newsletter, current_audience: currentAudienceExample },
+  NewsletterWithAudience: { ...newsletter, current_audience: currentAudienceExample },
   CurrentAudience: currentAudienceExample,
   NewsletterSummary: summary,
   Preview: { subject: 'News for Ada', html: '<p>Hello Ada</p>', text: 'Hello Ada' },

@@ -44,7 +44,7 @@ export const newsletterExtensions: readonly Route[] = [
         schema: { type: 'boolean', default: false },
       },
     },
-    answers: { 200: { record: 'ShownNewsletter', description: 'The newsletter.' } },
+    answers: { 200: { record: 'NewsletterWithAudience', description: 'The newsletter.' } },
     call: async ({ client, params, query }) => ok(await client.newsletters.get(params.newsletterId, query)),
   },
   {

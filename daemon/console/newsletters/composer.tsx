@@ -9,7 +9,7 @@ import { AudienceFields, audienceIn, summaryOf } from './audience.tsx'
 import { ContentFields, contentIn } from './content.tsx'
 import { Preview } from './preview.tsx'
 
-type Newsletter = Schemas['ShownNewsletter']
+type Newsletter = Schemas['NewsletterWithAudience']
 
 interface ComposerProps {
   readonly newsletter: Newsletter

@@ -13,7 +13,7 @@ import { Messages } from './messages.tsx'
 import { NewsletterStatus } from './newsletters.tsx'
 import { notSaved, SendButtons } from './send-buttons.tsx'
 
-type Newsletter = Schemas['ShownNewsletter']
+type Newsletter = Schemas['NewsletterWithAudience']
 
 const back = { href: '/console/newsletters', text: 'Newsletters' }
 
