@@ -241,13 +241,20 @@ function shortLine(text: string, maxCharacters: number): string {
 
 const hidden = 'display:none;font-size:1px;line-height:1px;max-height:0;max-width:0;opacity:0;overflow:hidden'
 
-/** A comment, or the tag of the body with its attributes, whose values may contain `>`. */
-const commentOrBody = /<!--[\s\S]*?(?:-->|$)|<body(?=[\s>])(?:[^>"']|"[^"]*(?:"|$)|'[^']*(?:'|$))*>?/gi
+/**
+ * A comment, or what precedes the text of a page: its doctype, the end of its head, and the tags of the page and its body.
+ * Values of attributes may contain `>`.
+ */
+const commentOrStart =
+  /<!--[\s\S]*?(?:-->|$)|<!doctype[^>]*>?|<\/head\s*>|<(?:html|body)(?=[\s>])(?:[^>"']|"[^"]*(?:"|$)|'[^']*(?:'|$))*>?/gi
 
 /** Puts the preheader at the start of the body, hidden. Mail programs show it beside the subject. */
 function withPreheader(html: string, preheader: string): string {
   if (preheader === '') return html
-  const body = [...html.matchAll(commentOrBody)].find(([found]) => !found.startsWith('<!--'))
-  const at = body?.[0].endsWith('>') ? body.index + body[0].length : 0
+  const starts = [...html.matchAll(commentOrStart)].filter(
+    ([found]) => !found.startsWith('<!--') && found.endsWith('>'),
+  )
+  const start = starts.find(([found]) => /^<body/i.test(found)) ?? starts.at(-1)
+  const at = start ? start.index + start[0].length : 0
   return `${html.slice(0, at)}<div style="${hidden}">${escapeHtml(preheader)}</div>${html.slice(at)}`
 }

@@ -142,6 +142,14 @@ describe('content', () => {
     assert.match(rendered({ preheader: 'News', html: 'Hi' }).html, /^<div style="display:none[^>]*>News<\/div>Hi$/)
   })
 
+  test('a preheader of html without the tag of a body follows its doctype, its first tag and its head', () => {
+    const starts = ['<!DOCTYPE html>', '<!doctype html>\n<html lang="en">', '<html><head><title>x</title></head >']
+    for (const start of starts) {
+      const { html } = rendered({ preheader: 'News', html: `${start}Hi ${link}` })
+      assert.ok(html.startsWith(`${start}<div style="display:none`), html)
+    }
+  })
+
   test('a preheader follows the tag of the body, not a ">" in its attributes or a tag in a comment', () => {
     const tags = [
       '<body data-x="a>b">',
@@ -159,7 +167,10 @@ describe('content', () => {
         /^<div style="display:none[^>]*>News</,
       )
     const started = process.cpuUsage().user
-    rendered({ preheader: 'News', html: `${link}${'<body \'"'.repeat(10_000)}${'<!--'.repeat(10_000)}` })
+    rendered({
+      preheader: 'News',
+      html: `${link}${'<!doctype'.repeat(10_000)}${'<body \'"'.repeat(10_000)}${'<!--'.repeat(10_000)}`,
+    })
     assert.ok(process.cpuUsage().user - started < 1e6, 'also where nothing is closed it takes linear time')
   })
 
