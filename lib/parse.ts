@@ -165,13 +165,16 @@ function isEmailAddress(text: string): boolean {
 }
 
 /** A time with its offset, as text. */
-export const TimeText = v.pipe(
-  v.string('This must be a string.'),
-  v.regex(
-    /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/,
-    'This must be a time with its offset, as in 2026-01-02T03:04:05Z.',
+export const TimeText = v.config(
+  v.pipe(
+    v.string('This must be a string.'),
+    v.regex(
+      /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/,
+      'This must be a time with its offset, as in 2026-01-02T03:04:05Z.',
+    ),
+    v.check((text) => !Number.isNaN(Date.parse(text)) && isDay(text.slice(0, 10)), 'This must be a time that exists.'),
   ),
-  v.check((text) => !Number.isNaN(Date.parse(text)) && isDay(text.slice(0, 10)), 'This must be a time that exists.'),
+  { abortPipeEarly: true },
 )
 
 /** `Date` takes the 30th of February for the 2nd of March. */

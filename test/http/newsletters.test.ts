@@ -83,6 +83,11 @@ overHttp('newsletters over HTTP', (open) => {
     const { id } = await data(201, 'POST', '/newsletters', { body: { subject: 'News', html }, token: member })
     await data(200, 'PATCH', `/newsletters/${id}`, { body: { name: 'January' }, token: member })
     await data(403, 'POST', `/newsletters/${id}/send`, { token: member })
+    for (const at of ['tomorrow', '2999-02-30T00:00:00Z']) {
+      const refused = await call('POST', `/newsletters/${id}/send`, { body: { at } })
+      assertInvalid(refused, 'at')
+      assert.equal(refused.body.errors.at.length, 1, 'one message')
+    }
     const scheduled = await data(202, 'POST', `/newsletters/${id}/send`, { body: { at: '2999-01-01T00:00:00Z' } })
     assert.equal(scheduled.scheduled_at, '2999-01-01T00:00:00.000000Z')
     await data(403, 'PATCH', `/newsletters/${id}`, { body: { name: 'Other' }, token: member })
