@@ -5477,7 +5477,7 @@ export interface components {
         } & {
             [key: string]: (string[] | boolean) | (string | null);
         };
-        /** @description Every other field is an attribute; a contact has at most 100. The e-mail address of a contact cannot be changed. */
+        /** @description Every other field is an attribute; a contact has at most 100. POST /contacts/{contactId}/email changes the address. */
         ContactChange: {
             /** @description Full name. Unchanged when absent. */
             name?: string;

@@ -56,7 +56,7 @@ export interface ContactInput extends ContactFieldsInput {
 
 /** Absent fields stay unchanged. `tags` replaces the set. */
 export interface ContactChangeInput extends ContactFieldsInput {
-  /** The e-mail address of a contact cannot be changed. */
+  /** `changeEmail` changes the address. */
   readonly email?: undefined
 }
 
@@ -112,10 +112,10 @@ export const NewContact = withAttributes(
 )
 export type NewContact = v.InferOutput<typeof NewContact>
 
-/** Input for updating a contact. The e-mail address cannot be changed. */
+/** Input for updating a contact. The address has an operation of its own, because another contact may have it. */
 export const ContactChange = withAttributes(
   v.object({
-    email: v.optional(v.never('The e-mail address of a contact cannot be changed.')),
+    email: v.optional(v.never('Use POST /contacts/{contactId}/email, or contacts.changeEmail, to change the address.')),
     ...textFields,
     tags: v.optional(TagNames),
   }),

@@ -36,7 +36,7 @@ export const bodyExamples: Readonly<Record<BodyName, { readonly good: object; re
   ContactUpsert: { good: contactInput, errors: { email: ['This must be an e-mail address.'] } },
   ContactChange: {
     good: { name: 'Ada King', tags: ['vip'], company: null },
-    errors: { email: ['The e-mail address of a contact cannot be changed.'] },
+    errors: { email: ['Use POST /contacts/{contactId}/email, or contacts.changeEmail, to change the address.'] },
   },
   SuppressionInput: { good: { email: 'ada@example.org' }, errors: { email: ['This must be an e-mail address.'] } },
   EmailInput: { good: { email: 'ada@example.com' }, errors: { email: ['Another contact has this e-mail address.'] } },

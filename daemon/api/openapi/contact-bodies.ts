@@ -92,7 +92,7 @@ export const contactBodies = {
   },
   ContactChange: {
     type: 'object',
-    description: `${attributesText} The e-mail address of a contact cannot be changed.`,
+    description: `${attributesText} POST /contacts/{contactId}/email changes the address.`,
     properties: {
       ...contact,
       tags: { ...contact.tags, description: 'Names. They replace the contact’s tags.' },
