@@ -40,6 +40,14 @@ const seed = `
   insert into mailkeep_attempt (delivery_id, number, client_id, started_at) select id, 1, 1, now() from mailkeep_delivery;
   analyze;`
 
+/** Adds deliveries of one endpoint that are all due: its receiver is down. */
+const backlog = `
+  insert into mailkeep_delivery (client_id, uuid, created_at, endpoint_id, event_id, event_type, status, attempts, due_at,
+      scheduled_at)
+    select 1, gen_random_uuid(), now(), 19, e, 'newsletter.sent', 'pending', 1, now() - interval '1 hour', now()
+    from generate_series(1, 10000) e, generate_series(1, 10);
+  analyze;`
+
 interface Ran {
   readonly text: string
   readonly values: unknown[]
@@ -209,7 +217,7 @@ onPostgres('statements on PostgreSQL', () => {
     await assertCheap('an endpoint', () => client.webhooks.updateEndpoint(5, { active: false }))
   })
 
-  test('of the dispatcher read few pages', async () => {
+  test('of the dispatcher read few pages, also beside an endpoint with a long backlog', async () => {
     const faults: object[] = []
     const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => void faults.push(fields) }
     const { url, schema } = { url: await databaseUrl(), schema: `plans_${process.pid}` }
@@ -219,6 +227,7 @@ onPostgres('statements on PostgreSQL', () => {
       Client: RecordingClient as never,
     })
     const dispatching = await createMailkeep({ database: postgres(noting), encryptionKey: Buffer.alloc(32), logger })
+    await queryOnce(url, `set search_path to ${schema}, public; ${backlog}`)
     await assertCheap('a round', async () => {
       dispatching.start()
       await new Promise((resolve) => setTimeout(resolve, 300))
