@@ -1,5 +1,5 @@
 import type { Delivery, DeliveryQueryInput, DeliveryStatus, Endpoint } from '../../lib/index.ts'
-import { grouped } from '../../lib/internal.ts'
+import { withCommas } from '../../lib/internal.ts'
 import { CliError } from '../cli-error.ts'
 import {
   type Command,
@@ -50,7 +50,7 @@ const listDeliveries: Command = {
     {
       name: 'limit',
       value: 'NUMBER',
-      about: `Maximum number of deliveries, up to ${grouped(maxLimit)}`,
+      about: `Maximum number of deliveries, up to ${withCommas(maxLimit)}`,
       default: String(defaultLimit),
       example: '1000',
     },

@@ -1,7 +1,7 @@
 /** The operations of a batch: their inputs, and what they are parsed to. */
 import * as v from 'valibot'
 import { type FieldErrors, invalid } from '../errors.ts'
-import { grouped, inputLimits } from '../limits.ts'
+import { inputLimits, withCommas } from '../limits.ts'
 import { closedObject, EmailAddress, fold, idInput, isRecord, parse } from '../parse.ts'
 import { ContactChange, NewContact, TagNames } from './schema.ts'
 
@@ -67,7 +67,7 @@ export interface BatchOperationResult {
 export const Batch = closedObject({
   operations: v.pipe(
     v.array(v.unknown(), 'This must be an array of operations.'),
-    v.maxLength(maxOperationsPerBatch, `At most ${grouped(maxOperationsPerBatch)} operations at a time.`),
+    v.maxLength(maxOperationsPerBatch, `At most ${withCommas(maxOperationsPerBatch)} operations at a time.`),
   ),
 })
 

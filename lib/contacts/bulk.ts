@@ -3,7 +3,7 @@ import { type ChangedContact, indexAttributes } from '../attributes/operations.t
 import { addressErased, findErased } from '../consent/suppressions.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
-import { grouped, inputLimits } from '../limits.ts'
+import { inputLimits, withCommas } from '../limits.ts'
 import { getList } from '../lists/operations.ts'
 import type { List } from '../lists/schema.ts'
 import { parse } from '../parse.ts'
@@ -47,7 +47,7 @@ export async function addContactsToList(
   const { signal } = parse(AbortOptions, options, 'options')
   if (!Array.isArray(inputs)) throw invalid('body', 'This must be an array of contacts.')
   if (inputs.length > maxContactsPerCall) {
-    throw invalid('body', `At most ${grouped(maxContactsPerCall)} contacts at a time.`)
+    throw invalid('body', `At most ${withCommas(maxContactsPerCall)} contacts at a time.`)
   }
   await getList(ctx, listId)
   const onSave = auditOnce(ctx, { type: 'list.imported', targetId: listId })

@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import type { Context, Tx } from '../context.ts'
 import { type FieldErrors, invalid, isMailkeepError } from '../errors.ts'
-import { grouped } from '../limits.ts'
+import { withCommas } from '../limits.ts'
 import { closedObject, isRecord, parse } from '../parse.ts'
 import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
@@ -32,7 +32,7 @@ export interface EventBatchResult {
 const EventBatch = closedObject({
   events: v.pipe(
     v.array(v.unknown(), 'This must be an array of events.'),
-    v.maxLength(maxEventsPerBatch, `At most ${grouped(maxEventsPerBatch)} events at a time.`),
+    v.maxLength(maxEventsPerBatch, `At most ${withCommas(maxEventsPerBatch)} events at a time.`),
   ),
 })
 

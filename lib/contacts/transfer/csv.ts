@@ -1,6 +1,6 @@
 import type { Parser } from 'csv-parse'
 import { MailkeepError } from '../../errors.ts'
-import { grouped } from '../../limits.ts'
+import { withCommas } from '../../limits.ts'
 import { type Column, type ColumnMap, columnsOf, type RowState } from './columns.ts'
 import { maxBytesPerChunk, maxBytesPerRow, type Row, unreadable } from './row.ts'
 
@@ -169,7 +169,7 @@ const parserErrors: ReadonlyMap<string, string> = new Map([
   ['CSV_INVALID_CLOSING_QUOTE', openQuote],
   ['CSV_QUOTE_NOT_CLOSED', openQuote],
   ['INVALID_OPENING_QUOTE', openQuote],
-  ['CSV_MAX_RECORD_SIZE', `a row has more than ${grouped(maxBytesPerRow)} bytes, or a quote is missing`],
+  ['CSV_MAX_RECORD_SIZE', `a row has more than ${withCommas(maxBytesPerRow)} bytes, or a quote is missing`],
 ])
 
 function counted(count: number, noun: string): string {

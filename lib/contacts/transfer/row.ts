@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import type { FieldErrors } from '../../errors.ts'
-import { grouped } from '../../limits.ts'
+import { withCommas } from '../../limits.ts'
 import type { RowState } from './columns.ts'
 
 /** Formats of imports and exports: CSV (RFC 4180), or one JSON object per line (ndjson.org). */
@@ -33,5 +33,5 @@ export function unreadable(line: number, message: string, bytes = 0): Row {
 }
 
 export function tooLong(line: number): Row {
-  return unreadable(line, `A row has at most ${grouped(maxBytesPerRow)} bytes.`)
+  return unreadable(line, `A row has at most ${withCommas(maxBytesPerRow)} bytes.`)
 }
