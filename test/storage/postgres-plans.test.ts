@@ -234,6 +234,7 @@ onPostgres('statements on PostgreSQL', () => {
       await dispatching.close({ timeoutMs: 0 })
     })
     await noting.end()
+    await assertCheap('an endpoint', () => mailkeep.forClient(1).webhooks.updateEndpoint(9, { active: false }))
     assert.ok(
       faults.every((fault) => /secret|sealed/i.test(JSON.stringify(fault) + String((fault as { err?: Error }).err))),
     )
