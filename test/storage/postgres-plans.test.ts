@@ -46,6 +46,19 @@ const backlog = `
       scheduled_at)
     select 1, gen_random_uuid(), now(), 19, e, 'newsletter.sent', 'pending', 1, now() - interval '1 hour', now()
     from generate_series(1, 10000) e, generate_series(1, 10);
+  update mailkeep_endpoint set active = id % 4 > 0;
+  analyze;`
+
+/** Adds newsletters with messages: the first is sent, the second is paused. Switches the endpoints off, so that no webhooks are sent. */
+const messages = `
+  insert into mailkeep_newsletter (client_id, uuid, created_at, name, subject, html, audience, status, updated_at,
+      recipients, sent, is_prepared, is_announced)
+    select 3, gen_random_uuid(), now(), 'n', 's', '', '{}', case i when 1 then 'sent' else 'paused' end, now(), 0, 0,
+      true, true from generate_series(1, 2) i;
+  insert into mailkeep_message (client_id, uuid, created_at, contact_id, newsletter_id, status, attempts, due_at)
+    select 3, gen_random_uuid(), now(), i, 1, 'sent', 1, now() from generate_series(1, 30000) i union all
+    select 3, gen_random_uuid(), now(), i, 2, 'pending', 0, now() from generate_series(1, 10000) i;
+  update mailkeep_endpoint set active = false;
   analyze;`
 
 interface Ran {
@@ -106,7 +119,7 @@ onPostgres('statements on PostgreSQL', () => {
     const plans = []
     const client = await pool.connect()
     for (const { text, values } of ran.splice(0)) {
-      if (!/^\W*(?:custom plan \*\/\s*)?(?:select|with)/i.test(text)) continue
+      if (!/^\W*(?:custom plan \*\/\s*)?(?:select|with|update mailkeep_message)/i.test(text)) continue
       const isCustom = text.startsWith('/* custom plan */')
       for (const mode of isCustom ? ['custom'] : ['custom', 'generic']) {
         await client.query(`set plan_cache_mode = force_${mode}_plan`)
@@ -217,6 +230,16 @@ onPostgres('statements on PostgreSQL', () => {
     await assertCheap('an endpoint', () => client.webhooks.updateEndpoint(5, { active: false }))
   })
 
+  test('of cancelling a newsletter read few pages, also beside many messages of another', async () => {
+    const { newsletters } = mailkeep.forClient(3)
+    await queryOnce(await databaseUrl(), `set search_path to plans_${process.pid}, public; ${messages}`)
+    await assertCheap('messages', async () => {
+      await newsletters.cancel(2)
+      await mailkeep.deliverDue()
+    })
+    assert.deepEqual((await newsletters.get(2)).counts.skipped, 10_000)
+  })
+
   test('of the dispatcher read few pages, also beside an endpoint with a long backlog', async () => {
     const faults: object[] = []
     const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => void faults.push(fields) }
@@ -259,7 +282,7 @@ function largestSort(node: Node): number {
   return Math.max(0, ...own, ...inner.map(largestSort))
 }
 
-const large = /^mailkeep_(contact|delivery|event|attempt|audit)/
+const large = /^mailkeep_(contact|delivery|event|attempt|audit|message)/
 
 const choices = {
   lists: [undefined, [1, 2, 3]],
