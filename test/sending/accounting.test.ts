@@ -1,5 +1,6 @@
 /** Whatever happens while a newsletter is sent: each recipient has one outcome, and the counts are those of the rows. */
 import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
 import fc from 'fast-check'
 import type { MailReplyTo } from '../../lib/testing/mail.ts'
 import { test } from '../support/databases.ts'
@@ -24,8 +25,9 @@ const replies = fc.array(
   { minLength: 1, maxLength: 5 },
 )
 
-/** Claims messages in a process that dies while it hands them over. Their leases end later. */
-async function crash(dying: OpenedMail): Promise<void> {
+/** Claims messages in another process that dies while it hands them over. Their leases end later. */
+async function crash(t: TestContext, mail: OpenedMail): Promise<void> {
+  const dying = await openAnother(t, mail, mail.clock.read, { connections: 2 })
   let claimed = () => {}
   const claim = new Promise<void>((resolve) => {
     claimed = resolve
@@ -39,8 +41,8 @@ async function crash(dying: OpenedMail): Promise<void> {
 }
 
 async function take(
+  t: TestContext,
   mail: OpenedMail,
-  dying: OpenedMail,
   id: number,
   ids: readonly number[],
   step: Step,
@@ -54,7 +56,7 @@ async function take(
   } else if (step.kind === 'cancel') await newsletters.cancel(id).catch(refused)
   else if (step.kind === 'unsubscribe') await contacts.unsubscribe(ids[step.at]!).catch(refused)
   else if (step.kind === 'erase') await contacts.delete(ids[step.at]!).catch(refused)
-  else if (step.kind === 'crash') await crash(dying)
+  else if (step.kind === 'crash') await crash(t, mail)
   else {
     mail.advance(hourMs)
     await mail.run()
@@ -91,9 +93,8 @@ onSharedDatabases('the counts of a newsletter', (open) => {
       const ids = saved.map((result) => (result as { id: number }).id)
       const { id } = await addNewsletter(mail, { lists: [list.id] })
       await mail.acme.newsletters.send(id)
-      const dying = await openAnother(t, mail, mail.clock.read, { connections: 2 })
       for (const step of steps) {
-        await take(mail, dying, id, ids, step)
+        await take(t, mail, id, ids, step)
         await assertAccounted(mail, id)
       }
       await mail.acme.newsletters.resume(id).catch(() => {})
