@@ -5269,10 +5269,10 @@ export interface components {
             /** Format: idn-email */
             reply_to?: string | null;
             /**
-             * @default active
+             * @description `active` when absent.
              * @enum {string}
              */
-            status: "active" | "paused";
+            status?: "active" | "paused";
             steps?: {
                 /**
                  * Format: int64
@@ -5307,11 +5307,8 @@ export interface components {
             from_identity_id?: number | null;
             /** Format: idn-email */
             reply_to?: string | null;
-            /**
-             * @default active
-             * @enum {string}
-             */
-            status: "active" | "paused";
+            /** @enum {string} */
+            status?: "active" | "paused";
         };
         StepsInput: {
             steps: {
@@ -5388,11 +5385,8 @@ export interface components {
              * @description Unique without regard to case. Trimmed.
              */
             email: string;
-            /**
-             * @description The sender’s name.
-             * @default
-             */
-            name: string;
+            /** @description The sender’s name. Empty when absent. */
+            name?: string;
         };
         SegmentInput: {
             /** @description Trimmed and normalized to NFC before its length is checked. */
@@ -5586,11 +5580,8 @@ export interface components {
              * @enum {string}
              */
             role: "webhooks";
-            /**
-             * @description Seconds from now.
-             * @default 3600
-             */
-            expires_in: number;
+            /** @description Seconds from now. 3600 when absent. */
+            expires_in?: number;
         };
         RecoverInput: {
             /** @description ISO 8601 with an offset. */

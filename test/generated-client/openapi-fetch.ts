@@ -41,6 +41,15 @@ await client.PATCH('/api/v1/webhook-endpoints/{endpointId}', {
   body: { active: false },
 })
 
+// What has a default may be left out.
+await client.POST('/api/v1/email-identities', { body: { email: 'news@example.org' } })
+const sequence = await client.POST('/api/v1/sequences', { body: { name: 'Welcome' } })
+await client.PATCH('/api/v1/sequences/{sequenceId}', {
+  params: { path: { sequenceId: sequence.data?.data.id ?? 0 } },
+  body: { name: 'Hello' },
+})
+await client.POST('/api/v1/portal-links', { body: { role: 'webhooks' } })
+
 const refused = await client.POST('/api/v1/tags', { body: { name: '' } })
 const code: 'validation_failed' | 'idempotency_mismatch' | undefined = refused.error?.code as never
 

@@ -86,7 +86,7 @@ export const bodySchemas = {
   IdentityInput: input<Omit<IdentityInput, 'status'>>(
     {
       email: { ...address, description: 'Unique without regard to case. Trimmed.' },
-      name: { type: 'string', maxLength: nameCharacters, default: '', description: 'The sender’s name.' },
+      name: { type: 'string', maxLength: nameCharacters, description: 'The sender’s name. Empty when absent.' },
     },
     'email',
   ),
@@ -220,7 +220,7 @@ export const bodySchemas = {
   PortalLinkInput: input<PortalLinkInput>(
     {
       role: { type: 'string', enum: ['webhooks'], description: 'What the link opens.' },
-      expires_in: { type: 'integer', minimum: 60, maximum: 86_400, default: 3600, description: 'Seconds from now.' },
+      expires_in: { type: 'integer', minimum: 60, maximum: 86_400, description: 'Seconds from now. 3600 when absent.' },
     },
     'role',
   ),

@@ -71,7 +71,7 @@ const sequenceInput = {
   name,
   list_id: { ...nullable(id), description: 'Contacts who are added to this list are enrolled.' },
   ...sender,
-  status: { type: 'string', enum: sequenceStatuses, default: 'active' },
+  status: { type: 'string', enum: sequenceStatuses },
 } as const
 
 const step: Schema = input<StepInput>(
@@ -106,7 +106,10 @@ export const sendingBodies = {
   ResumeInput: input<ResumeInput>({
     uncertain: { type: 'string', enum: ['skip', 'resend'], description: 'What to do with `uncertain` messages.' },
   }),
-  SequenceInput: input<SequenceInput>({ ...sequenceInput, steps }, 'name'),
+  SequenceInput: input<SequenceInput>(
+    { ...sequenceInput, status: { ...sequenceInput.status, description: '`active` when absent.' }, steps },
+    'name',
+  ),
   SequenceChange: input<SequenceChangeInput>(sequenceInput),
   StepsInput: input<StepsInput>({ steps }, 'steps'),
   StepPreviewInput: input<StepPreviewInput>({ contact_id: contactKey, ...content }, 'contact_id', 'subject', 'html'),
