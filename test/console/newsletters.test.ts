@@ -197,6 +197,48 @@ consoleTest('a sequence gets steps, is resumed and stopped for a contact', async
   )
 })
 
+consoleTest('a sequence gets another name, list and sender, and a contact by hand', async ({ page, visit, data }) => {
+  for (const name of ['News', 'Offers']) await data('POST', '/lists', { name })
+  for (const name of ['news', 'offers']) await data('POST', '/email-identities', { email: `${name}@example.com` })
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await data('POST', '/sequences', { name: 'Welcome', list_id: 1, reply_to: 'team@example.com' })
+  const content = { delay_seconds: 3600, html: '<a href="{{ unsubscribe_url }}">Leave</a>' }
+  const steps = ['First', 'Second'].map((subject) => ({ ...content, subject }))
+  await data('PUT', '/sequences/1/steps', { steps })
+  await visit('/console/sequences/1')
+  await page.getByRole('button', { name: 'Edit', exact: true }).click()
+  await page.getByLabel('From').selectOption('offers@example.com')
+  assert.equal(await page.getByLabel('Reply to').inputValue(), 'team@example.com')
+  await page.getByLabel('Name', { exact: true }).fill('Good morning')
+  await page.getByLabel('Contacts who join this list are enrolled').selectOption('Offers')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await heading(page, 'Good morning')
+  await page.getByRole('link', { name: 'Offers', exact: true }).waitFor()
+  const sequence = () => data<Record<string, unknown> & { steps: { subject: string }[] }>('GET', '/sequences/1')
+  const { list_id, from_identity_id, reply_to } = await sequence()
+  assert.deepEqual(
+    { list_id, from_identity_id, reply_to },
+    {
+      list_id: 2,
+      from_identity_id: 2,
+      reply_to: 'team@example.com',
+    },
+  )
+
+  await page.getByRole('button', { name: 'Move up Second' }).click()
+  await page.getByText('The steps are saved.').waitFor()
+  assert.deepEqual(
+    (await sequence()).steps.map(({ subject }) => subject),
+    ['Second', 'First'],
+  )
+
+  await page.getByText('Enrolments', { exact: true }).click()
+  await page.getByText('No contact is enrolled.').waitFor()
+  await page.getByLabel('E-mail of a contact to enrol').fill('ada@example.org')
+  await page.getByRole('button', { name: 'Enrol', exact: true }).click()
+  await page.getByRole('link', { name: 'ada@example.org' }).waitFor()
+})
+
 consoleTest('a sequence shows its messages, and uncertain ones are settled', async ({ page, visit, data, file }) => {
   await data('POST', '/lists', { name: 'News' })
   await data('POST', '/email-identities', { email: 'news@example.com', name: 'News' })

@@ -1,13 +1,13 @@
 import type { Signal } from '@preact/signals'
-import { allOf, answerOf, api, dataOf, type Schemas } from '../api.ts'
-import { Choice, Field, Form, textOf } from '../parts/form.tsx'
-import { Loaded, useLoad } from '../parts/load.tsx'
+import { api, dataOf, type Schemas } from '../api.ts'
+import { Field, Form, textOf } from '../parts/form.tsx'
 import { say } from '../parts/notice.tsx'
 import { Later } from '../parts/page.tsx'
 import { may } from '../session.ts'
 import { AudienceFields, audienceIn, summaryOf } from './audience.tsx'
 import { ContentFields, contentIn } from './content.tsx'
 import { Preview } from './preview.tsx'
+import { SenderField, senderIn } from './sender-field.tsx'
 
 type Newsletter = Schemas['NewsletterWithAudience']
 
@@ -27,8 +27,7 @@ export function Composer({ newsletter, canChange, set, isSaved }: ComposerProps)
       name: textOf(fields, 'name'),
       ...contentIn(fields),
       reply_to: textOf(fields, 'reply') || null,
-      // Fields that were not opened, or not loaded yet, are missing. Their values stay.
-      ...(fields.has('from') && { from_identity_id: Number(textOf(fields, 'from')) || null }),
+      ...senderIn(fields),
       audience: audienceIn(fields, newsletter.audience),
     }
     try {
@@ -67,30 +66,5 @@ export function Composer({ newsletter, canChange, set, isSaved }: ComposerProps)
         />
       )}
     </div>
-  )
-}
-
-/** Chooses the identity that the newsletter is sent from. */
-function SenderField({ chosen }: { chosen: number | null }) {
-  const identities = useLoad(
-    () =>
-      allOf((cursor) =>
-        answerOf(
-          api.GET('/api/v1/email-identities', { params: { query: { per_page: 100, ...(cursor && { cursor }) } } }),
-        ),
-      ),
-    [],
-  )
-  return (
-    <Loaded of={identities}>
-      {(all) => (
-        <Choice
-          label="From"
-          name="from"
-          selected={String(chosen ?? '')}
-          options={[['', 'the first verified identity'], ...all.map(({ id, email }) => [String(id), email] as const)]}
-        />
-      )}
-    </Loaded>
   )
 }

@@ -1,4 +1,6 @@
+import type { TargetedSubmitEvent } from 'preact'
 import { answerOf, api, type Schemas } from '../api.ts'
+import { textOf } from '../parts/form.tsx'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Badge, Pager, useQuery } from '../parts/page.tsx'
@@ -28,19 +30,51 @@ export function Enrolments({ sequenceId }: { sequenceId: number }) {
       )
     if (await attempt(call, 'The enrolment is stopped.')) enrolments.reload()
   }
+  const enrol = async (email: string) => {
+    const body = { contact_id: { email } }
+    const call = () =>
+      answerOf(api.POST('/api/v1/sequences/{sequenceId}/enrolments', { params: { path: { sequenceId } }, body }))
+    const isDone = await attempt(call, 'The contact is enrolled.')
+    if (isDone) enrolments.reload()
+    return isDone
+  }
   return (
-    <Loaded of={enrolments}>
-      {({ data, meta }) =>
-        data.length === 0 ? (
-          <Empty title="No contact is enrolled." />
-        ) : (
-          <>
-            <EnrolmentTable enrolments={data} stop={stop} />
-            <Pager meta={meta} />
-          </>
-        )
-      }
-    </Loaded>
+    <>
+      {may('admin') && <EnrolForm enrol={enrol} />}
+      <Loaded of={enrolments}>
+        {({ data, meta }) =>
+          data.length === 0 ? (
+            <Empty title="No contact is enrolled." />
+          ) : (
+            <>
+              <EnrolmentTable enrolments={data} stop={stop} />
+              <Pager meta={meta} />
+            </>
+          )
+        }
+      </Loaded>
+    </>
+  )
+}
+
+/** Enrols one contact by hand. */
+function EnrolForm({ enrol }: { enrol(email: string): Promise<boolean> }) {
+  const submit = async (event: TargetedSubmitEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const form = event.currentTarget
+    if (await enrol(textOf(new FormData(form), 'email'))) form.reset()
+  }
+  return (
+    <form class="inline" onSubmit={submit}>
+      <input
+        type="email"
+        name="email"
+        required
+        aria-label="E-mail of a contact to enrol"
+        placeholder="E-mail of a contact to enrol"
+      />
+      <button type="submit">Enrol</button>
+    </form>
   )
 }
 

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { Messages } from '../newsletters/messages.tsx'
@@ -8,6 +9,7 @@ import { Later, Page, useQuery } from '../parts/page.tsx'
 import { NoRecord, useRecordId } from '../parts/record.tsx'
 import { may } from '../session.ts'
 import { Enrolments } from './enrolments.tsx'
+import { SequenceDialog, type SequenceSettings } from './sequence-dialog.tsx'
 import { SequenceStatus, TriggerList } from './sequences.tsx'
 import { Steps } from './steps.tsx'
 
@@ -30,6 +32,7 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
   const { route } = useLocation()
   const { id, status, list_id } = sequence
   const [query] = useQuery()
+  const [isEditing, setEditing] = useState(false)
   const list = useLoad(
     async () =>
       list_id === null
@@ -44,6 +47,8 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
       async () => set(await dataOf(api.PATCH('/api/v1/sequences/{sequenceId}', { ...path, body: { status: next } }))),
       next === 'active' ? 'The sequence is active.' : 'The sequence is paused.',
     )
+  const save = async (body: SequenceSettings) =>
+    set(await dataOf(api.PATCH('/api/v1/sequences/{sequenceId}', { ...path, body })))
   const settle = (uncertain: 'skip' | 'resend') =>
     attempt(
       async () =>
@@ -70,6 +75,9 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
             <button type="button" class="primary" onClick={change}>
               {status === 'active' ? 'Pause' : 'Resume'}
             </button>
+            <button type="button" onClick={() => setEditing(true)}>
+              Edit
+            </button>
             <button type="button" class="danger" onClick={remove}>
               Delete
             </button>
@@ -87,6 +95,15 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
           <TriggerList id={list_id} lists={list.value && [list.value]} />
         </dd>
       </dl>
+      {isEditing && (
+        <SequenceDialog
+          title="Edit the sequence"
+          action="Save"
+          sequence={sequence}
+          close={() => setEditing(false)}
+          save={save}
+        />
+      )}
       <Steps sequence={sequence} set={set} />
       <Later title="Enrolments" isOpen={query.cursor !== undefined}>
         <Enrolments sequenceId={id} />

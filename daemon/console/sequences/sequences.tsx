@@ -1,12 +1,11 @@
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { allLists, answerOf, api, dataOf, type Schemas } from '../api.ts'
-import { Dialog } from '../parts/dialog.tsx'
-import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { Badge, Page, Pager, useQuery } from '../parts/page.tsx'
 import { Time } from '../parts/time.tsx'
 import { may } from '../session.ts'
+import { SequenceDialog, type SequenceSettings } from './sequence-dialog.tsx'
 
 export function SequenceStatus({ status }: { status: Schemas['Sequence']['status'] }) {
   return <Badge kind={status === 'active' ? 'good' : 'warn'}>{status}</Badge>
@@ -91,29 +90,9 @@ export function Sequences() {
 
 function CreateSequence({ close }: { close(): void }) {
   const { route } = useLocation()
-  const lists = useLoad(allLists, [])
-  const submit = async (fields: FormData) => {
-    const list = textOf(fields, 'list')
-    const body = {
-      name: textOf(fields, 'name'),
-      list_id: list === '' ? null : Number(list),
-      status: 'paused' as const,
-    }
-    const { id } = await dataOf(api.POST('/api/v1/sequences', { body }))
-    close()
+  const save = async (settings: SequenceSettings) => {
+    const { id } = await dataOf(api.POST('/api/v1/sequences', { body: { ...settings, status: 'paused' } }))
     route(`/console/sequences/${id}`)
   }
-  return (
-    <Dialog title="New sequence" close={close}>
-      <Form action="Create sequence" cancel={close} submit={submit}>
-        <Field label="Name" name="name" required />
-        <Choice
-          label="Contacts who join this list are enrolled"
-          name="list"
-          options={[['', 'No list'], ...(lists.value ?? []).map(({ id, name }) => [String(id), name] as const)]}
-        />
-        <p class="muted">It is paused until you have written its steps and resume it.</p>
-      </Form>
-    </Dialog>
-  )
+  return <SequenceDialog title="New sequence" action="Create sequence" close={close} save={save} />
 }

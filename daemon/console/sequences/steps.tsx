@@ -20,6 +20,7 @@ export function Steps({ sequence, set }: { sequence: Sequence; set(sequence: Seq
     setEdited(undefined)
     say('The steps are saved.')
   }
+  const moveUp = (at: number) => attempt(() => save(steps.with(at - 1, steps[at]!).with(at, steps[at - 1]!)))
   const remove = async (at: number) => {
     const agreed = await confirm({
       title: 'Remove this step?',
@@ -65,6 +66,7 @@ export function Steps({ sequence, set }: { sequence: Sequence; set(sequence: Seq
               </span>
               {may('admin') && (
                 <span>
+                  {at > 0 && <RowButton action="Move up" of={step.subject} onClick={() => moveUp(at)} />}
                   <RowButton action="Edit" of={step.subject} onClick={() => setEdited(at)} />
                   <RowButton action="Remove" of={step.subject} onClick={() => remove(at)} />
                 </span>
