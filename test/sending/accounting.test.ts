@@ -40,13 +40,7 @@ async function crash(t: TestContext, mail: OpenedMail): Promise<void> {
   await Promise.race([claim, running])
 }
 
-async function take(
-  t: TestContext,
-  mail: OpenedMail,
-  id: number,
-  ids: readonly number[],
-  step: Step,
-): Promise<void> {
+async function take(t: TestContext, mail: OpenedMail, id: number, ids: readonly number[], step: Step): Promise<void> {
   const { newsletters, contacts } = mail.acme
   const refused = () => {} // it is not in that state, or the contact is erased already
   if (step.kind === 'pause') await newsletters.pause(id).catch(refused)
