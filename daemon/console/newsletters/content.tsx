@@ -18,7 +18,7 @@ export const firstContent = `<p>Hello {{ contact.name }},</p>
 
 /** What HTML and text may show of a contact. */
 const contentHint =
-  'Values: {{ contact.name }}, {{ contact.email }}, {{ contact.attributes.city }}, {{ unsubscribe_url }}, {{ preferences_url }}'
+  'Values: {{ contact.name }}, {{ contact.email }}, {{ contact.attributes.city }}, {{ unsubscribe_url }}, {{ preferences_url }}, {{ client.name }}, {{ client.postal_address }}'
 
 /** The fields of a content. `htmlRows` is the height of the field for the HTML. */
 export function ContentFields({ content, htmlRows }: { content: Content; htmlRows: number }) {
