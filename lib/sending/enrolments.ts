@@ -128,10 +128,12 @@ export async function advance(tx: Tx, { sequenceId, contactId, stepId, messageId
   const places = await queries.listPlaces(tx, { sequence_id: sequenceId })
   const summary = sequenceSummaryFrom(sequence)
   if (isSent) {
-    const [step] = (await queries.listSteps(tx, { sequence_id: sequenceId })).filter(({ id }) => id === stepId)
-    const { id, position, delay_seconds, subject } = step ?? { id: stepId, position: 0, delay_seconds: 0, subject: '' }
-    const shown = { id, position, delay_seconds, subject }
-    await raiseFor(tx, 'sequence_step.sent', contactId, { sequence: summary, step: shown, message_id: messageId })
+    const more = async () => ({
+      sequence: summary,
+      step: await queries.findStep(tx, { id: stepId }),
+      message_id: messageId,
+    })
+    await raiseFor(tx, 'sequence_step.sent', contactId, more)
   }
   if (enrolment?.status !== 'active' || isPast(places, enrolment.last_step_id, stepId)) return
   await saveProgress(tx, { id: enrolment.id, contactId, summary, places, lastStepId: stepId, since: now(tx) })
@@ -161,21 +163,21 @@ export async function saveProgress(tx: Tx, progress: Progress): Promise<void> {
   const isDone = !next && lastStepId !== null
   const status = isDone ? 'completed' : 'active'
   await queries.saveProgress(tx, { id, status, last_step_id: lastStepId, since, due_at: dueAfter(next, since) })
-  if (isDone) await raiseFor(tx, 'sequence.completed', contactId, { sequence: summary })
+  if (isDone) await raiseFor(tx, 'sequence.completed', contactId, async () => ({ sequence: summary }))
 }
 
-/** Raises an event with the contact, unless the contact is erased or the event is not wanted. */
+/** Raises an event with the contact and what is read beside it, unless the contact is erased or the event is not wanted. */
 async function raiseFor(
   tx: Tx,
   type: 'sequence_step.sent' | 'sequence.completed',
   contactId: number,
-  more: object,
+  readMore: () => Promise<object>,
 ): Promise<void> {
   const subscribers = await findSubscribers(tx)
   if (!isWanted(tx, subscribers, type)) return
   try {
     const contact = await getContact(tx, contactId)
-    await raiseTo(tx, subscribers, type, { data: { contact, ...more }, contactId })
+    await raiseTo(tx, subscribers, type, { data: { contact, ...(await readMore()) }, contactId })
   } catch (error) {
     if (!isMailkeepError(error, 'not_found')) throw error
   }

@@ -65,6 +65,11 @@ export const listSteps = statement.all({ sequence_id: int }, (db, p) =>
     .orderBy('position'),
 )
 
+/** Finds what an event shows of a step. A removed one has an empty subject. */
+export const findStep = statement({ id: int }, (db, p) =>
+  db.selectFrom('mailkeep_step').select(['id', 'position', 'delay_seconds', 'subject']).where('id', '=', p.id),
+)
+
 /** Lists the places of all steps, also of removed ones, in their order. A removed step comes after those at its position. */
 export const listPlaces = statement.all({ sequence_id: int }, (db, p) =>
   db
