@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
+import { until } from '../support/harness.ts'
+import { openReceiver } from '../support/http-receiver.ts'
 import { assertAccessible, consoleTest, heading, loaded } from './world.ts'
 
 const pages: readonly (readonly [path: string, title: string])[] = [
@@ -102,10 +104,13 @@ consoleTest(
   },
 )
 
-consoleTest('long values fit into every page, and leave no column of single letters', async (world) => {
+consoleTest('long values fit into every page, and leave no column of single letters', async (world, t) => {
   const { page, visit, data } = world
+  const receiver = await openReceiver()
+  t.after(() => receiver.close())
+  receiver.replies({ status: 500, body: 'x'.repeat(500) })
   const long = `A name that goes on ${'and on '.repeat(10)}${'x'.repeat(80)}`
-  const url = `http://127.0.0.1:9/${'path/'.repeat(10)}?key=${'x'.repeat(120)}`
+  const url = receiver.url(`/${'path/'.repeat(10)}?key=${'x'.repeat(120)}`)
   await data('POST', '/lists', { name: long })
   await data('POST', '/lists', { name: `${long} other` })
   await data('POST', '/lists/1/topics', { name: long, description: long })
@@ -121,6 +126,10 @@ consoleTest('long values fit into every page, and leave no column of single lett
   await data('PUT', '/sequences/1/steps', {
     steps: [{ delay_seconds: 0, subject: long, html: '<p>{{ unsubscribe_url }}</p>' }],
   })
+  await until(
+    () => data<{ attempts: number }>('GET', '/webhook-endpoints/1/deliveries/1'),
+    ({ attempts }) => attempts > 0,
+  )
   for (const width of [1280, 1024, 961, 721, 375, 320]) {
     await page.setViewportSize({ width, height: 780 })
     for (const [path] of pages) {

@@ -79,19 +79,21 @@ function ListView({ list }: { list: Schemas['List'] }) {
         </>
       }
     >
-      <h2>Topics</h2>
-      <Loaded of={topics}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty title="No topic yet.">Contacts on this list may subscribe to its topics.</Empty>
-          ) : (
-            <>
-              <TopicTable topics={data} listId={listId} edit={setEdited} remove={remove} />
-              <Pager meta={meta} />
-            </>
-          )
-        }
-      </Loaded>
+      <section>
+        <h2>Topics</h2>
+        <Loaded of={topics}>
+          {({ data, meta }) =>
+            data.length === 0 ? (
+              <Empty title="No topic yet.">Contacts on this list may subscribe to its topics.</Empty>
+            ) : (
+              <>
+                <TopicTable topics={data} listId={listId} edit={setEdited} remove={remove} />
+                <Pager meta={meta} />
+              </>
+            )
+          }
+        </Loaded>
+      </section>
       {edited && (
         <NameDialog
           title={edited === 'new' ? 'New topic' : 'Change the topic'}
