@@ -126,6 +126,13 @@ consoleTest('long values fit into every page, and leave no column of single lett
   await data('PUT', '/sequences/1/steps', {
     steps: [{ delay_seconds: 0, subject: long, html: '<p>{{ unsubscribe_url }}</p>' }],
   })
+  const email = `${'long.'.repeat(11)}x@${'example.'.repeat(20)}org`
+  await data('POST', '/tokens', { name: 'y'.repeat(200), role: 'viewer' })
+  await data('POST', '/email-identities', { email, name: 'y'.repeat(200) })
+  await data('POST', '/suppressions', { email })
+  await data('POST', '/segments', { name: 'y'.repeat(200), filters: { search: 'y'.repeat(200) } })
+  await data('POST', '/contacts/1/unsubscribe')
+  await data('PUT', '/settings/pages', { name: 'y'.repeat(100) })
   await until(
     () => data<{ attempts: number }>('GET', '/webhook-endpoints/1/deliveries/1'),
     ({ attempts }) => attempts > 0,
