@@ -272,6 +272,8 @@ consoleTest('a sequence shows its messages, and uncertain ones are settled', asy
   await page.getByText('The uncertain messages are skipped.').waitFor()
   await page.getByRole('cell', { name: 'skipped', exact: true }).waitFor()
   assert.equal((await messages())[0]?.status, 'skipped')
+  await page.setViewportSize({ width: 375, height: 780 }) // the column for it does not fit
+  await page.getByRole('cell').getByText('uncertain', { exact: true }).waitFor()
 })
 
 consoleTest('a sender identity is created and deleted', async ({ page, visit, data }) => {

@@ -112,6 +112,7 @@ export function MessageTable({ messages, about }: MessageTableProps) {
             <td class="main">
               {about === 'contact' ? <Contact of={message} /> : <Mailing of={message} />}{' '}
               <small class="muted">#{message.id}</small>
+              <small class="narrow">{message.error ?? message.reason}</small>
             </td>
             <td>
               <Badge kind={kinds[message.status]}>{message.status}</Badge>
