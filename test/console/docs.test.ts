@@ -29,6 +29,15 @@ consoleTest('the documentation shows every operation and every event', async ({ 
   ] as const) {
     assert.ok((await page.getByRole('heading', { name }).count()) >= count, name)
   }
+  assert.equal(await page.getByText('`').count(), 0, 'code is marked as code')
+})
+
+consoleTest('the menu stays in view on a long page', async ({ page, visit }) => {
+  await visit('/docs')
+  await page.locator('details.operation').last().scrollIntoViewIfNeeded()
+  assert.ok(Number(await page.evaluate('scrollY')) > 1000)
+  const box = await page.getByRole('link', { name: 'Contacts', exact: true }).boundingBox()
+  assert.ok(box && box.y >= 0 && box.y < page.viewportSize()!.height, JSON.stringify(box))
 })
 
 consoleTest('an operation is tried with the tab’s token', async ({ page, visit, data }) => {

@@ -135,7 +135,10 @@ function Answer({ status, answer }: { status: string; answer: Response | { reado
   return (
     <div>
       <h3>
-        Answer {status} <small>{about}</small>
+        Answer {status}{' '}
+        <small>
+          <Prose text={about} />
+        </small>
       </h3>
       {content && <Bodies title="Body" content={content} />}
     </div>
