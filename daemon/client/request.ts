@@ -89,13 +89,22 @@ function urlOf({ baseUrl }: ClientOptions, { path, query = {} }: Request): strin
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined || value === null) continue
-    if (Array.isArray(value)) for (const item of value) parameters.append(`${name}[]`, String(item))
+    if (Array.isArray(value)) for (const id of idsOf(name, value)) parameters.append(`${name}[]`, String(id))
+    else if (value instanceof Date) parameters.append(name, value.toISOString())
     else if (typeof value === 'object') {
       for (const [field, item] of Object.entries(value)) parameters.append(`${name}[${field}]`, String(item))
     } else parameters.append(name, String(value))
   }
   const text = parameters.toString()
   return `${baseUrl.replace(/\/+$/, '')}/api/v1${path}${text === '' ? '' : `?${text}`}`
+}
+
+/** No record has this id. */
+const noId = Number.MAX_SAFE_INTEGER
+
+/** A filter without ids matches nothing, as in the library. The API would not see it, and return every record. */
+function idsOf(name: string, ids: readonly unknown[]): readonly unknown[] {
+  return ids.length === 0 && !name.startsWith('exclude_') ? [noId] : ids
 }
 
 function initOf({ token, timeoutMs = defaultTimeoutMs }: ClientOptions, request: Request): RequestInit {

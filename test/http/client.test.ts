@@ -50,6 +50,26 @@ overHttp('the client', (open) => {
     assert.deepEqual(names.sort(), ['a', 'b', 'c', 'd', 'e'])
   })
 
+  test('finds nothing by a filter without ids, and leaves nobody out by an exclusion without ids', async (t) => {
+    const { url, member } = await open(t)
+    const { contacts } = createClient({ baseUrl: url, token: member })
+    await contacts.upsert({ email: 'ada@example.org' })
+    for (const filter of ['lists', 'tags', 'topics', 'ids']) {
+      assert.equal((await contacts.list({ [filter]: [] })).data.length, 0, filter)
+      assert.equal(await (await contacts.export({ [filter]: [] })).text(), '', filter)
+    }
+    assert.equal((await contacts.count({ exclude_lists: [], exclude_tags: [] })).count, 1)
+  })
+
+  test('takes a Date where the API takes a time', async (t) => {
+    const { url, member } = await open(t)
+    const { contacts } = createClient({ baseUrl: url, token: member })
+    await contacts.upsert({ email: 'ada@example.org' })
+    const tomorrow = new Date(Date.now() + 86_400_000) as unknown as string
+    assert.equal((await contacts.list({ created_after: tomorrow })).data.length, 0)
+    assert.equal((await contacts.list({ created_before: tomorrow })).data.length, 1)
+  })
+
   test('filters by declared attributes, and sends and receives files', async (t) => {
     const { url, admin } = await open(t)
     const client = createClient({ baseUrl: url, token: admin })
