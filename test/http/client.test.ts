@@ -50,7 +50,7 @@ overHttp('the client', (open) => {
     assert.deepEqual(names.sort(), ['a', 'b', 'c', 'd', 'e'])
   })
 
-  test('finds nothing by a filter without ids, and leaves nobody out by an exclusion without ids', async (t) => {
+  test('finds nothing by a filter without ids, and everyone by an exclusion without ids', async (t) => {
     const { url, member } = await open(t)
     const { contacts } = createClient({ baseUrl: url, token: member })
     await contacts.upsert({ email: 'ada@example.org' })
