@@ -93,7 +93,7 @@ consoleTest('a file is imported on a new list, which the dry run does not create
 consoleTest('columns with unusual names are chosen', async ({ page, visit, data, allowErrors }) => {
   allowErrors()
   await visit('/console/import')
-  const buffer = Buffer.from('Adresse;Vorname;Nachname\nada@example.org;Ada;Lovelace\n')
+  const buffer = Buffer.from('sep=;\nAdresse;Vorname;Nachname\nada@example.org;Ada;Lovelace\n')
   await page.getByLabel(/Drop a CSV/).setInputFiles({ name: 'kunden.csv', mimeType: 'text/csv', buffer })
   await page.getByLabel('What to do').selectOption('import')
   await page.getByRole('button', { name: 'Start' }).click()

@@ -138,6 +138,16 @@ onEveryDatabase('files of other products', (open) => {
     }
   })
 
+  test('may begin with the line that tells Excel the delimiter', async (t) => {
+    const { load, one } = await openWithList(open, t)
+    for (const [at, delimiter] of [',', ';', '\t'].entries()) {
+      const rows = [`email${delimiter}city`, `${at}@example.org${delimiter}Oslo`, `wrong${delimiter}Rome`]
+      const { created, refused_rows } = await load(`\ufeffsep=${delimiter}\r\n${rows.join('\r\n')}\r\n`)
+      assert.deepEqual([created, refused_rows.map(({ line }) => line)], [1, [4]])
+      assert.equal((await one(`${at}@example.org`)).extra_attributes.city, 'Oslo')
+    }
+  })
+
   test('keep quoted delimiters, quotes and line breaks with every delimiter', async (t) => {
     const { load, one } = await openWithList(open, t)
     for (const delimiter of [',', ';', '\t']) {

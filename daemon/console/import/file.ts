@@ -20,7 +20,8 @@ export async function previewOf(file: File): Promise<Preview> {
   const format = formatOf(file)
   const text = (await file.slice(0, previewBytes).text()).replace(/^\uFEFF/, '')
   if (format === 'ndjson') return previewOfRecords(text)
-  const [columns = [], ...rows] = cellsOf(text, delimiterOf(text), previewRows + 1)
+  const csv = text.replace(/^sep=[,;\t]\r?\n/i, '') // by such a line, programs tell Excel the delimiter
+  const [columns = [], ...rows] = cellsOf(csv, delimiterOf(csv), previewRows + 1)
   return { format, columns, rows }
 }
 
@@ -50,7 +51,7 @@ function cellOf(value: unknown): string {
 }
 
 function delimiterOf(text: string): string {
-  const header = text.split(/\r?\n/, 1)[0] ?? ''
+  const header = (text.split(/\r?\n/, 1)[0] ?? '').replace(/"[^"]*"/g, '')
   const count = (delimiter: string) => header.split(delimiter).length
   return [',', ';', '\t'].reduce((best, one) => (count(one) > count(best) ? one : best))
 }

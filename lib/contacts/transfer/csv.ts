@@ -19,7 +19,7 @@ export interface ReadOptions {
 
 /**
  * Parses CSV (RFC 4180) in UTF-8. The cells are separated by commas, semicolons or tabs: whatever the first line has
- * most of. The first line names the columns. An empty cell changes nothing. `tags` is names separated by semicolons or
+ * most of. The first line names the columns; a line `sep=;` may be before it. An empty cell changes nothing. `tags` is names separated by semicolons or
  * commas, or a JSON array.
  *
  * @returns The rows of each chunk of the file as one array.
@@ -31,10 +31,15 @@ export async function* readCsv(source: AsyncIterable<Uint8Array>, options: ReadO
     const rows: Row[] = []
     for (const record of records) {
       if (rowOf) rows.push(rowOf(record))
-      else rowOf = rowReader(record.cells, options)
+      else if (!namesDelimiter(record.cells)) rowOf = rowReader(record.cells, options)
     }
     yield rows
   }
+}
+
+/** Whether these are the cells of the line `sep=;`, by which programs tell Excel the delimiter. */
+function namesDelimiter([first, second, ...more]: readonly string[]): boolean {
+  return first?.toLowerCase() === 'sep=' && second === '' && more.length === 0
 }
 
 interface CsvRecord {
