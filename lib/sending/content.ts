@@ -1,7 +1,7 @@
 /** The content of newsletters and steps: Liquid templates, rendered for each recipient. */
 import { type Issue, invalid } from '../errors.ts'
 import { escapeHtml, oneLine } from './escape.ts'
-import { checkSize, type Format, parseTemplate, renderTemplate, type Template, variablesOf } from './liquid.ts'
+import { checkSize, type Format, parseTemplate, Renderer, type Template, variablesOf } from './liquid.ts'
 import { textTemplateOf, toPlainText } from './plain-text.ts'
 
 /** The templates of a newsletter or step. Without a text it is made from the html. */
@@ -77,7 +77,8 @@ const maxQuotedCharacters = 100
  * @returns The problems, with the field as path; empty when there are none.
  */
 export function checkContent(content: Content): Issue[] {
-  return fields.flatMap((field) => checkTemplate(field, content).map((message) => ({ path: field, message })))
+  const renderer = new Renderer()
+  return fields.flatMap((field) => checkTemplate(field, content, renderer).map((message) => ({ path: field, message })))
 }
 
 const missingLink = 'This must contain {{ unsubscribe_url }}.'
@@ -87,7 +88,7 @@ const hiddenLink = 'This must contain {{ unsubscribe_url }} for every contact, w
 const lostLink =
   'The text made from this html does not contain {{ unsubscribe_url }}. Write a text, or simplify the html.'
 
-function checkTemplate(field: Field, { [field]: source, text }: Content): string[] {
+function checkTemplate(field: Field, { [field]: source, text }: Content, renderer: Renderer): string[] {
   if (source === null) return []
   const hasText = text !== null
   const format = formats[field]
@@ -99,7 +100,7 @@ function checkTemplate(field: Field, { [field]: source, text }: Content): string
     const needsLink = field === 'html' || field === 'text'
     if (needsLink && !showsLink(paths)) problems.push(missingLink)
     if (problems.length > 0) return problems
-    const rendered = renderTemplate(format, templates, scopeOf(sample))
+    const rendered = renderer.render(format, templates, scopeOf(sample))
     if (needsLink && !rendered.includes(sample.unsubscribe_url)) return [hiddenLink]
     const needsText = field === 'html' && !hasText
     return needsText && !toPlainText(rendered).includes(sample.unsubscribe_url) ? [lostLink] : []
@@ -192,8 +193,9 @@ export function prepareContent(content: Content): PreparedContent {
  */
 export function render(prepared: PreparedContent, variables: ContentVariables): RenderedContent {
   const scope = scopeOf(variables)
+  const renderer = new Renderer()
   const fill = (field: Field) =>
-    attempt(field, () => renderTemplate(formats[field], prepared[field] as Template[], scope))
+    attempt(field, () => renderer.render(formats[field], prepared[field] as Template[], scope))
   const html = fill('html')
   const text = prepared.text === null ? attempt('text', () => toPlainText(html)) : fill('text')
   requireShownLink({ html, text }, variables)

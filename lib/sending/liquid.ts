@@ -15,7 +15,7 @@ const maxTemplateCharacters = 500_000
 /** Maximum outputs and tags of a template. Parsing 50,000 takes seconds. */
 const maxTags = 5000
 
-/** Maximum time of one rendering. It blocks the process, so it is short. */
+/** Maximum time of the renderings of a content, all its templates together. They block the process, so it is short. */
 const maxRenderMs = 500
 
 /** Maximum characters that one rendering may make, in outputs, captures, ranges and filters together. */
@@ -25,7 +25,6 @@ const options = {
   ownPropertyOnly: true,
   strictFilters: true,
   parseLimit: maxTemplateCharacters,
-  renderLimit: maxRenderMs,
   memoryLimit: maxRenderedCharacters,
   timezoneOffset: 0, // UTC, whatever the machine's zone is
   locale: 'en-US',
@@ -79,8 +78,19 @@ export function parseTemplate(format: Format, source: string): Template[] {
   return engines[format].parse(source)
 }
 
-export function renderTemplate(format: Format, templates: Template[], variables: object): string {
-  return engines[format].renderSync(templates, variables) as string
+/** Renders the templates of a content. They share the time. */
+export class Renderer {
+  #leftMs = maxRenderMs
+
+  /** @throws Error It takes too much time or memory. */
+  render(format: Format, templates: Template[], variables: object): string {
+    const startedMs = performance.now()
+    try {
+      return engines[format].renderSync(templates, variables, { renderLimit: this.#leftMs }) as string
+    } finally {
+      this.#leftMs -= performance.now() - startedMs
+    }
+  }
 }
 
 /** Returns the variables that a template takes from outside, each as its path. */

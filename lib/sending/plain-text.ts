@@ -4,8 +4,9 @@ import { parseTemplate, type Template } from './liquid.ts'
 
 const heading = { options: { uppercase: false } }
 
-/** Maximum characters of html that are converted. This and the limits below bound the time. */
+/** Maximum characters and tags of html that are converted. They and the limits below bound the time. */
 const maxHtmlCharacters = 200_000
+const maxHtmlTags = 20_000
 
 const convert = compile({
   wordwrap: false,
@@ -19,7 +20,8 @@ const convert = compile({
 
 /** Converts html to text. Links stay readable beside their text. Images are left out. */
 export function toPlainText(html: string): string {
-  return convert(html.slice(0, maxHtmlCharacters))
+  const parts = html.slice(0, maxHtmlCharacters).split('<', maxHtmlTags)
+  return convert(parts.join('<'))
 }
 
 /** Private-use characters, which mark the place of an output in the text. */

@@ -5,6 +5,7 @@ import { type FieldErrors, type Issue, invalid, isMailkeepError, MailkeepError }
 import { getIdentity, listIdentities } from '../identities/operations.ts'
 import type { Identity } from '../identities/schema.ts'
 import { getPageSettings } from '../pages/operations.ts'
+import { nextTurn } from '../time.ts'
 import { requireAudience } from './audience.ts'
 import type { Content, ContentVariables, fieldsWithoutLink } from './content.ts'
 import type { Audience } from './schema.ts'
@@ -69,9 +70,12 @@ export async function requireSendable(
   return identity
 }
 
-/** Loads the libraries for templates at their first use, because that takes long and most processes need none. */
+/**
+ * Loads the libraries for templates at their first use, because that takes long and most processes need none. Other work
+ * goes first, because templates may take half a second.
+ */
 export async function loadTemplates({ transaction }: Context): Promise<typeof import('./content.ts')> {
-  const loading = import('./content.ts')
+  const loading = nextTurn().then(() => import('./content.ts'))
   return await (transaction?.waitFor(loading) ?? loading)
 }
 

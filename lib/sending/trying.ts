@@ -5,6 +5,7 @@ import type { ContactKey } from '../contacts/contact-key.ts'
 import { getContact } from '../contacts/reading.ts'
 import type { Context } from '../context.ts'
 import { fold, parse } from '../parse.ts'
+import { nextTurn } from '../time.ts'
 import type { Content } from './content.ts'
 import { messageOf, variablesOf } from './dispatch/compose.ts'
 import { handOver } from './dispatch/mailer.ts'
@@ -20,7 +21,7 @@ import {
 import { clientVariables, loadTemplates, requireContent, requireSendable } from './sendable.ts'
 import { type StepPreviewInput, StepPreviewOptions } from './sequence-schema.ts'
 import { getSequenceSummary } from './sequences.ts'
-import { isUncertainError } from './transport.ts'
+import { isUncertainError, type MailMessage } from './transport.ts'
 
 /**
  * Renders a newsletter as a contact would get it. Sends nothing.
@@ -73,11 +74,14 @@ export async function testNewsletter(ctx: Context, id: number, input: TestInput)
   const prepared = prepareContent(newsletter)
   const variables = variablesOf(ctx, { ...sampleContact, name: '', email: '' }, {}, await clientVariables(ctx))
   const { reply_to: replyTo } = newsletter
-  const sendTo = async (email: string): Promise<TestResult> => {
-    if (await isAddressSuppressed(ctx, email)) return { email, status: 'failed', error: 'The address is suppressed.' }
+  const messageTo = (email: string): MailMessage => {
     const addressed = { ...variables, contact: { ...variables.contact, email } }
     const envelope = { uuid: randomUUID(), sender, replyTo, campaign: `newsletter-${newsletter.id}` }
-    const message = messageOf(ctx, render(prepared, addressed), addressed, envelope)
+    return messageOf(ctx, render(prepared, addressed), addressed, envelope)
+  }
+  const send = async (message: MailMessage): Promise<TestResult> => {
+    const { email } = message.to
+    if (await isAddressSuppressed(ctx, email)) return { email, status: 'failed', error: 'The address is suppressed.' }
     try {
       const outcome = await handOver(ctx.local.mail.settings, message, new AbortController())
       if (outcome.kind === 'sent') return { email, status: 'sent', error: null }
@@ -88,7 +92,12 @@ export async function testNewsletter(ctx: Context, id: number, input: TestInput)
       return { email, status: isUncertainError(error) ? 'uncertain' : 'failed', error: reason }
     }
   }
-  return await Promise.all(distinctAddresses(emails).map(sendTo))
+  const messages: MailMessage[] = []
+  for (const email of distinctAddresses(emails)) {
+    await nextTurn() // other work goes first, because rendering may take half a second
+    messages.push(messageTo(email))
+  }
+  return await Promise.all(messages.map(send))
 }
 
 /** Drops repeats in any case. The first spelling is kept. */

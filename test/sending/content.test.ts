@@ -214,6 +214,21 @@ describe('hostile templates', () => {
     })
   }
 
+  test('the templates of a content share the time', (t) => {
+    let nowMs = 0
+    t.mock.method(performance, 'now', () => {
+      nowMs += 1
+      return nowMs
+    })
+    const slow = '{% for i in (1..100000) %}{% if i == 0 %}x{% endif %}{% endfor %}'
+    const all = { subject: slow, preheader: slow, html: link + slow, text: link + slow }
+    assert.deepEqual(pathsOf(all), ['subject', 'preheader', 'html', 'text'])
+    assert.ok(nowMs < 700, `${nowMs} ms`)
+    nowMs = 0
+    assert.throws(() => render(prepareContent(content(all)), ada))
+    assert.ok(nowMs < 700, `${nowMs} ms`)
+  })
+
   test('the html of a text that is not given is converted in bounded time', () => {
     for (const tag of ['<div>', '<ul><li>', '<table><tr><td>', '<a href=x>', '<!--', '<', '&']) {
       const start = performance.now()
