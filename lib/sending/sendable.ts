@@ -75,7 +75,8 @@ export async function requireSendable(
  * goes first, because templates may take half a second.
  */
 export async function loadTemplates({ transaction }: Context): Promise<typeof import('./content.ts')> {
-  const loading = nextTurn().then(() => import('./content.ts'))
+  await (transaction?.pause() ?? nextTurn())
+  const loading = import('./content.ts')
   return await (transaction?.waitFor(loading) ?? loading)
 }
 
