@@ -1,11 +1,11 @@
 /** What must be right before something is sent: the content, the sender, and the settings. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { getClient } from '../clients/operations.ts'
 import { type Context, requirePublicUrl } from '../context.ts'
 import { type FieldErrors, type Issue, invalid, isMailkeepError, MailkeepError } from '../errors.ts'
 import { getIdentity, listIdentities } from '../identities/operations.ts'
 import type { Identity } from '../identities/schema.ts'
 import { getPageSettings } from '../pages/operations.ts'
-import { nextTurn } from '../time.ts'
 import { requireAudience } from './audience.ts'
 import type { Content, ContentVariables, fieldsWithoutLink } from './content.ts'
 import type { Audience } from './schema.ts'
@@ -70,12 +70,19 @@ export async function requireSendable(
   return identity
 }
 
-/**
- * Loads the libraries for templates at their first use, because that takes long and most processes need none. Other work
- * goes first, because templates may take half a second.
- */
+/** Time in which other requests are answered before templates are checked or rendered, which may take half a second. */
+const pauseMs = 5
+let pauses: Promise<void> = Promise.resolve()
+
+/** Resolves for one caller after the other, each after a pause. */
+export function turnForTemplates(): Promise<void> {
+  pauses = pauses.then(() => pause(pauseMs))
+  return pauses
+}
+
+/** Loads the libraries for templates at their first use, because that takes long and most processes need none. */
 export async function loadTemplates({ transaction }: Context): Promise<typeof import('./content.ts')> {
-  await (transaction?.pause() ?? nextTurn())
+  await (transaction?.pause() ?? turnForTemplates())
   const loading = import('./content.ts')
   return await (transaction?.waitFor(loading) ?? loading)
 }

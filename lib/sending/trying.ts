@@ -5,7 +5,6 @@ import type { ContactKey } from '../contacts/contact-key.ts'
 import { getContact } from '../contacts/reading.ts'
 import type { Context } from '../context.ts'
 import { fold, parse } from '../parse.ts'
-import { nextTurn } from '../time.ts'
 import type { Content } from './content.ts'
 import { messageOf, variablesOf } from './dispatch/compose.ts'
 import { handOver } from './dispatch/mailer.ts'
@@ -18,7 +17,7 @@ import {
   TestOptions,
   type TestResult,
 } from './schema.ts'
-import { clientVariables, loadTemplates, requireContent, requireSendable } from './sendable.ts'
+import { clientVariables, loadTemplates, requireContent, requireSendable, turnForTemplates } from './sendable.ts'
 import { type StepPreviewInput, StepPreviewOptions } from './sequence-schema.ts'
 import { getSequenceSummary } from './sequences.ts'
 import { isUncertainError, type MailMessage } from './transport.ts'
@@ -94,7 +93,7 @@ export async function testNewsletter(ctx: Context, id: number, input: TestInput)
   }
   const messages: MailMessage[] = []
   for (const email of distinctAddresses(emails)) {
-    await nextTurn() // other work goes first, because rendering may take half a second
+    await turnForTemplates()
     messages.push(messageTo(email))
   }
   return await Promise.all(messages.map(send))
