@@ -41,6 +41,16 @@ overHttp('the client', (open) => {
     assert.equal(await client.contacts.delete(ada.id), undefined)
   })
 
+  test('needs no field that has a default', async (t) => {
+    const { url, admin } = await open(t)
+    const { identities, sequences, portal } = createClient({ baseUrl: url, token: admin })
+    assert.equal((await identities.create({ email: 'news@example.org' })).name, '')
+    const { id } = await sequences.create({ name: 'Welcome', status: 'paused' })
+    assert.equal((await sequences.update(id, { name: 'Hello' })).status, 'paused')
+    assert.equal((await sequences.create({ name: 'Course' })).status, 'active')
+    assert.match((await portal.createLink({ role: 'webhooks' })).url, /\/portal#token=/)
+  })
+
   test('iterates over the records of all pages', async (t) => {
     const { url, member } = await open(t)
     const { lists } = createClient({ baseUrl: url, token: member })
