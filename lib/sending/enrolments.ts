@@ -166,7 +166,7 @@ export async function saveProgress(tx: Tx, progress: Progress): Promise<void> {
   if (isDone) await raiseFor(tx, 'sequence.completed', contactId, async () => ({ sequence: summary }))
 }
 
-/** Raises an event with the contact and what is read beside it, unless the contact is erased or the event is not wanted. */
+/** Raises an event with the contact and what `readMore` returns, unless it is erased or the event is not wanted. */
 async function raiseFor(
   tx: Tx,
   type: 'sequence_step.sent' | 'sequence.completed',

@@ -19,8 +19,8 @@ export interface ReadOptions {
 
 /**
  * Parses CSV (RFC 4180) in UTF-8. The cells are separated by commas, semicolons or tabs: whatever the first line has
- * most of. The first line names the columns; a line `sep=;` may be before it. An empty cell changes nothing. `tags` is names separated by semicolons or
- * commas, or a JSON array.
+ * most of. The first line names the columns; a line `sep=;` may be before it. An empty cell changes nothing. `tags` is
+ * names separated by semicolons or commas, or a JSON array.
  *
  * @returns The rows of each chunk of the file as one array.
  * @throws MailkeepError `validation_failed` on the columns; `invalid_json`: the rest is not UTF-8 or not CSV.
