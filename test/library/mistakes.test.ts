@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import Database from 'better-sqlite3'
 import { Kysely, PostgresDialect, SqliteDialect } from 'kysely'
@@ -493,4 +494,19 @@ onPostgres('using() on PostgreSQL', () => {
     }
     await client.query('rollback')
   })
+})
+
+test('an import whose stream fails before it is read is rejected, and the process continues', async (t) => {
+  const kit = await testMailkeep()
+  t.after(() => kit.close())
+  const list = await kit.client.lists.create({ name: 'News' })
+  for (const [listId, code] of [
+    [list.id, 'ENOENT'],
+    [999_999, 'not_found'],
+  ] as const) {
+    const source = new Readable({ read() {} })
+    const importing = kit.client.contacts.import(listId, source, { format: 'csv' })
+    source.destroy(Object.assign(new Error('no such file'), { code: 'ENOENT' }))
+    await assert.rejects(importing, { code })
+  }
 })

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import type { AuditedChange } from '../../audit/operations.ts'
 import type { Context } from '../../context.ts'
 import { type FieldErrors, invalid, MailkeepError } from '../../errors.ts'
@@ -60,6 +61,7 @@ export async function importContacts(
   source: Chunks,
   options: ImportInput,
 ): Promise<ImportReport> {
+  listenForErrors(source)
   const parsed = parse(ImportOptions, options)
   if (!isIterable(source)) throw wrongSource()
   if (listId !== null) await getList(ctx, listId)
@@ -164,6 +166,14 @@ function unreadableRow(errors: FieldErrors): MailkeepError {
 function isIterable(source: unknown): boolean {
   if (typeof source !== 'object' || source === null || ArrayBuffer.isView(source)) return false
   return Symbol.asyncIterator in source || Symbol.iterator in source
+}
+
+/**
+ * A stream may fail before it is read, for example when its file is missing. Without a listener that would end the
+ * process. The error is thrown when the stream is read.
+ */
+function listenForErrors(source: unknown): void {
+  if (source instanceof EventEmitter) source.on('error', () => {})
 }
 
 function wrongSource() {
