@@ -1,11 +1,11 @@
 /** What must be right before something is sent: the content, the sender, and the settings. */
-import { setTimeout as pause } from 'node:timers/promises'
 import { getClient } from '../clients/operations.ts'
 import { type Context, requirePublicUrl } from '../context.ts'
 import { type FieldErrors, type Issue, invalid, isMailkeepError, MailkeepError } from '../errors.ts'
 import { getIdentity, listIdentities } from '../identities/operations.ts'
 import type { Identity } from '../identities/schema.ts'
 import { getPageSettings } from '../pages/operations.ts'
+import { nextTurn } from '../time.ts'
 import { requireAudience } from './audience.ts'
 import type { Content, ContentVariables, fieldsWithoutLink } from './content.ts'
 import type { Audience } from './schema.ts'
@@ -70,14 +70,14 @@ export async function requireSendable(
   return identity
 }
 
-/** Time in which other requests are answered before templates are checked or rendered, which may take half a second. */
-const pauseMs = 5
-let pauses: Promise<void> = Promise.resolve()
+/** A request is answered within a few turns of the event loop. Templates may block it for half a second. */
+const turnsBetween = 5
+let lastTurn: Promise<void> = Promise.resolve()
 
-/** Resolves for one caller after the other, each after a pause. */
+/** Resolves for one caller after the other, so that other requests are answered before each. */
 export function turnForTemplates(): Promise<void> {
-  pauses = pauses.then(() => pause(pauseMs))
-  return pauses
+  for (let turn = 0; turn < turnsBetween; turn++) lastTurn = lastTurn.then(nextTurn)
+  return lastTurn
 }
 
 /** Loads the libraries for templates at their first use, because that takes long and most processes need none. */
