@@ -90,6 +90,13 @@ onBothDatabases('commands', (open) => {
     assert.match(await errorLineOf(['identity', 'refresh'], place), /set MAILKEEP_MAIL_TRANSPORT to ses/)
   })
 
+  databaseTest('adding an identity with an unknown status is wrong usage', async (t) => {
+    const place = await open(t)
+    await populate(place)
+    const wrong = ['identity', 'add', '--client', '1', '--email', 'b@example.org', '--name', 'B', '--status', 'sure']
+    assert.match(await usageErrorOf(wrong, place), /--status must be one of pending, verifying, verified, failed/)
+  })
+
   databaseTest('find contacts by their full address and erase them', async (t) => {
     const place = await open(t)
     const { of, list } = await populate(place)
