@@ -14,7 +14,7 @@ export const doctor: Command = {
   about: 'Check database, key, clock, port, disk, mail and permissions, and suggest a remedy for each fault',
   settings: true,
   run: async ({ config, print }) => {
-    const built = `mailkeep ${version}${commit === undefined ? ' from its sources' : ` (${commit})`}`
+    const built = commit === undefined ? `mailkeep ${version}` : `mailkeep ${version} (${commit})`
     const findings: Finding[] = [
       { check: 'program', state: 'ok', message: `${built}, node ${process.versions.node}` },
       ...(await checkDatabase(config)),
