@@ -1,6 +1,5 @@
-import { type AuditEntry, type AuditQueryInput, type ChangeType, changeTypes } from '../../lib/index.ts'
-import { CliError } from '../cli-error.ts'
-import { type Command, clientFlag, idFrom, iterateRecords, table, withClient } from './command.ts'
+import { type AuditEntry, type AuditQueryInput, changeTypes } from '../../lib/index.ts'
+import { type Command, clientFlag, idFrom, iterateRecords, oneOf, table, withClient } from './command.ts'
 
 /** More entries are read with the API, page by page. */
 const maxEntries = 1000
@@ -18,7 +17,7 @@ export const auditList: Command = {
     const { token, type } = invocation.flags
     const filters: AuditQueryInput = {
       ...(token === undefined ? {} : { token: idFrom('--token', token) }),
-      ...(type === undefined ? {} : { type: typeFrom(type) }),
+      ...(type === undefined ? {} : { type: oneOf('type', type, changeTypes) }),
     }
     const entries = await withClient(invocation, async (client) => {
       const found: AuditEntry[] = []
@@ -36,10 +35,4 @@ export const auditList: Command = {
     ])
     invocation.print({ json: entries, text: table(rows, 'no entries') })
   },
-}
-
-function typeFrom(text: string): ChangeType {
-  const type = changeTypes.find((name) => name === text)
-  if (type) return type
-  throw new CliError(`--type must be one of ${changeTypes.join(', ')}.`, 2)
 }

@@ -175,6 +175,17 @@ export function idFrom(name: string, text: string | undefined): number {
   return id
 }
 
+/**
+ * Parses the value of a flag that has a few known ones.
+ *
+ * @throws CliError The text is none of them.
+ */
+export function oneOf<T extends string>(flag: string, text: string, known: readonly T[]): T {
+  const found = known.find((name) => name === text)
+  if (found === undefined) throw new CliError(`--${flag} must be one of ${known.join(', ')}.`, 2)
+  return found
+}
+
 export const yesFlag: Flag = {
   name: 'yes',
   about: 'Delete it; without this flag the command only reports what would be deleted',

@@ -8,6 +8,7 @@ import {
   findOwner,
   idFrom,
   iterateRecords,
+  oneOf,
   table,
   withClient,
   withMailkeep,
@@ -25,7 +26,7 @@ const listEndpoints: Command = {
   },
 }
 
-const statuses = ['pending', 'success', 'failed', 'held']
+const statuses: readonly DeliveryStatus[] = ['pending', 'success', 'failed', 'held']
 const defaultLimit = 100
 const maxLimit = 10_000
 
@@ -58,14 +59,11 @@ const listDeliveries: Command = {
   run: async (invocation) => {
     const id = idFrom('The endpoint', invocation.args[0])
     const { status, since } = invocation.flags
-    if (status !== undefined && !statuses.includes(status)) {
-      throw new CliError(`--status must be one of ${statuses.join(', ')}.`, 2)
-    }
-    const limit = limitFrom(invocation.flags.limit)
     const filters: DeliveryQueryInput = {
-      ...(status === undefined ? {} : { status: status as DeliveryStatus }),
+      ...(status === undefined ? {} : { status: oneOf('status', status, statuses) }),
       ...(since === undefined ? {} : { since }),
     }
+    const limit = limitFrom(invocation.flags.limit)
     const deliveries = await withMailkeep(invocation, async (mailkeep) => {
       const { client } = await findOwner(mailkeep, `endpoint ${id}`, ({ webhooks }) => webhooks.getEndpoint(id))
       const { webhooks } = client

@@ -1,6 +1,6 @@
 import { type ClientMailkeep, type Identity, identityStatuses, unchecked } from '../../lib/index.ts'
 import { CliError } from '../cli-error.ts'
-import { type Command, clientFlag, collectRecords, table, withClient, withMailkeep } from './command.ts'
+import { type Command, clientFlag, collectRecords, oneOf, table, withClient, withMailkeep } from './command.ts'
 
 const addIdentity: Command = {
   usage: 'identity add',
@@ -19,10 +19,11 @@ const addIdentity: Command = {
   ],
   run: async (invocation) => {
     const { email, name, status } = invocation.flags
-    if (status !== undefined && !identityStatuses.some((known) => known === status)) {
-      throw new CliError(`--status must be one of ${identityStatuses.join(', ')}.`, 2)
+    const input = {
+      email,
+      name,
+      ...(status === undefined ? {} : { status: oneOf('status', status, identityStatuses) }),
     }
-    const input = { email, name, ...(status === undefined ? {} : { status }) }
     const identity = await withClient(invocation, (client) => unchecked(client).identities.add(input))
     invocation.print({ json: identity, text: table([rowOf(identity)], '') })
   },
