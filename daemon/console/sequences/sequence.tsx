@@ -9,7 +9,7 @@ import { Later, Page, useQuery } from '../parts/page.tsx'
 import { NoRecord, useRecordId } from '../parts/record.tsx'
 import { may } from '../session.ts'
 import { Enrolments } from './enrolments.tsx'
-import { SequenceDialog, type SequenceSettings } from './sequence-dialog.tsx'
+import { SequenceDialog } from './sequence-dialog.tsx'
 import { SequenceStatus, TriggerList } from './sequences.tsx'
 import { Steps } from './steps.tsx'
 
@@ -42,13 +42,10 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
   )
   const path = { params: { path: { sequenceId: id } } }
   const next = status === 'active' ? 'paused' : 'active'
-  const change = () =>
-    attempt(
-      async () => set(await dataOf(api.PATCH('/api/v1/sequences/{sequenceId}', { ...path, body: { status: next } }))),
-      next === 'active' ? 'The sequence is active.' : 'The sequence is paused.',
-    )
-  const save = async (body: SequenceSettings) =>
+  const change = async (body: Schemas['SequenceChange']) =>
     set(await dataOf(api.PATCH('/api/v1/sequences/{sequenceId}', { ...path, body })))
+  const changeStatus = () =>
+    attempt(() => change({ status: next }), next === 'active' ? 'The sequence is active.' : 'The sequence is paused.')
   const settle = (uncertain: 'skip' | 'resend') =>
     attempt(
       async () =>
@@ -72,7 +69,7 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
       actions={
         may('admin') && (
           <>
-            <button type="button" class="primary" onClick={change}>
+            <button type="button" class="primary" onClick={changeStatus}>
               {status === 'active' ? 'Pause' : 'Resume'}
             </button>
             <button type="button" onClick={() => setEditing(true)}>
@@ -101,7 +98,7 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
           action="Save"
           sequence={sequence}
           close={() => setEditing(false)}
-          save={save}
+          save={change}
         />
       )}
       <Steps sequence={sequence} set={set} />
