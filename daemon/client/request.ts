@@ -102,7 +102,7 @@ function urlOf({ baseUrl }: ClientOptions, { path, query = {} }: Request): strin
 /** No record has this id. */
 const noId = Number.MAX_SAFE_INTEGER
 
-/** A filter without ids matches nothing, as in the library. The API would not see it, and return every record. */
+/** A filter without ids matches nothing, as in the library. Left out of the query, it would match every record. */
 function idsOf(name: string, ids: readonly unknown[]): readonly unknown[] {
   return ids.length === 0 && !name.startsWith('exclude_') ? [noId] : ids
 }
