@@ -1,7 +1,7 @@
 /** Mistakes of a host: for any argument, a MailkeepError says what is wrong, and no other error is thrown. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -407,6 +407,18 @@ function file(t: TestContext): string {
   t.after(() => rmSync(folder, { recursive: true }))
   return join(folder, 'mailkeep.db')
 }
+
+test('sqlite() refuses a handle that is open for reading only, and leaves its file as it is', async (t) => {
+  const path = file(t)
+  new Database(path).exec('create table users (id)').close()
+  const before = readFileSync(path)
+  const handle = new Database(path, { readonly: true })
+  t.after(() => handle.close())
+  const error = await outcomeOf(() => createMailkeep({ database: sqlite(handle), encryptionKey }))
+  assertHelpful(error, 'a handle for reading', 'validation_failed')
+  assert.match(String(error), /readonly/)
+  assert.deepEqual(readFileSync(path), before)
+})
 
 test('using() on SQLite refuses other handles', async (t) => {
   const path = file(t)

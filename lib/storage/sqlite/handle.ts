@@ -32,12 +32,16 @@ export function column(handle: SqliteHandle, sql: string, ...values: unknown[]):
   return statement.all(...values).map(String)
 }
 
-/** @throws MailkeepError `validation_failed`: `source` is neither a path nor a handle that is open. */
+/** @throws MailkeepError `validation_failed`: `source` is neither a path nor an open handle that may write. */
 export function checkSource(source: unknown): void {
   if (typeof source === 'string' && source !== '' && !source.includes('\0')) return
-  const { prepare, open: isOpen } = (source ?? {}) as { prepare?: unknown; open?: unknown }
+  const { prepare, open, readonly } = (source ?? {}) as { prepare?: unknown; open?: unknown; readonly?: unknown }
   if (typeof prepare !== 'function') {
     throw invalid('database', "The argument of sqlite() must be a file's path, ':memory:' or a better-sqlite3 handle.")
   }
-  if (isOpen === false) throw invalid('database', 'The better-sqlite3 handle given to sqlite() is closed.')
+  if (open === false) throw invalid('database', 'The better-sqlite3 handle given to sqlite() is closed.')
+  if (readonly === true) {
+    const message = 'The better-sqlite3 handle given to sqlite() is for reading only: open it without `readonly: true`.'
+    throw invalid('database', message)
+  }
 }
