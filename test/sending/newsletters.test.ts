@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { isMailkeepError, type MailMessage } from '../../lib/index.ts'
+import { isMailkeepError, type MailMessage, type MailOutcome } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
 import { keepLog } from '../support/kept-log.ts'
-import { addAudience, addNewsletter, emailOf, openAnother, openMail } from '../support/mail-harness.ts'
+import { addAudience, addNewsletter, content, emailOf, openAnother, openMail } from '../support/mail-harness.ts'
 import { dayMs, hourMs, onEveryDatabase, onSharedDatabases } from '../support/webhook-harness.ts'
 
 const refused = (field: string) => (error: unknown) =>
@@ -107,6 +107,66 @@ onEveryDatabase('a newsletter', (open) => {
     await mail.run()
     const fields = { client_id: 1, newsletter: id, failed: 2, uncertain: 1 }
     assert.deepEqual(of('warn'), [{ level: 'warn', fields, message: 'messages were not sent, or may not have been' }])
+  })
+
+  test('gives other work its turn after each of its slow templates', async (t) => {
+    let turns = 0
+    let isDone = false
+    const count = () => {
+      turns += 1
+      if (!isDone) setImmediate(count)
+    }
+    t.after(() => (isDone = true))
+    const sentIn: { email: string; turn: number }[] = []
+    const send = async ({ to }: MailMessage) => {
+      sentIn.push({ email: to.email, turn: turns })
+      return { kind: 'sent' } as const
+    }
+    const opened = await openMail(t, { mail: { transport: { send } } })
+    const { acme, mailkeep, run } = opened
+    const { list } = await addAudience(opened, 4)
+    const slow = await addNewsletter(opened, { lists: [list.id] })
+    // Takes longer than 0.02 s; the limit is 0.5 s.
+    await acme.newsletters.update(slow.id, { html: `{% for n in (1..150000) %}{% endfor %}${content.html}` })
+    const other = mailkeep.forClient((await mailkeep.clients.create({ name: 'Other' })).id)
+    const others = await addAudience({ acme: other }, 0)
+    await other.contacts.addToList(others.list.id, { email: 'other@example.org' })
+    const quick = await addNewsletter({ acme: other }, { lists: [others.list.id] })
+    await acme.newsletters.send(slow.id)
+    await other.newsletters.send(quick.id)
+    count()
+    await run()
+    const slowOnes = sentIn.filter(({ email }) => email !== 'other@example.org')
+    assert.equal(slowOnes.length, 4)
+    for (const [n, { turn }] of slowOnes.slice(1).entries()) assert.ok(turn - slowOnes[n]!.turn >= 5, `${n}: ${turn}`)
+    assert.ok(
+      sentIn.findIndex(({ email }) => email === 'other@example.org') < 3,
+      sentIn.map(({ email }) => email).join(' '),
+    )
+  })
+
+  test('is uncertain when its transport returns no outcome, and is not sent again', async (t) => {
+    let calls = 0
+    const send = async () => {
+      calls += 1
+      return undefined as unknown as MailOutcome
+    }
+    const opened = await openMail(t, { mail: { transport: { send } } })
+    const { list } = await addAudience(opened, 2)
+    const newsletter = await addNewsletter(opened, { lists: [list.id] })
+    await opened.acme.newsletters.send(newsletter.id)
+    await opened.run()
+    opened.advance(86_400_000)
+    await opened.run()
+    assert.equal(calls, 2)
+    const { data } = await opened.acme.newsletters.messages(newsletter.id)
+    assert.deepEqual(
+      data.map(({ status, error }) => ({ status, error })),
+      Array.from({ length: 2 }, () => ({
+        status: 'uncertain',
+        error: 'The transport returned no outcome: the outcome is not known.',
+      })),
+    )
   })
 
   test('skips contacts who unsubscribed, were erased or left its list or topic before their message', async (t) => {

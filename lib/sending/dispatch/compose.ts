@@ -1,15 +1,23 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedCache } from '../../bounded-cache.ts'
 import { contactLink, type LinkedContact } from '../../consent/links.ts'
 import type { Context } from '../../context.ts'
 import type { ContentVariables, RenderedContent } from '../content.ts'
 import { mailHeaders } from '../headers.ts'
 import { getNewsletter } from '../newsletters.ts'
-import type { Envelope } from '../sendable.ts'
+import { type Envelope, turnForTemplates } from '../sendable.ts'
 import { listSteps } from '../sequence-queries.ts'
 import type { MailMessage } from '../transport.ts'
 import type { ClaimedMessage, Recipient } from './claim.ts'
 
 const maxPreparedContents = 50
+
+/** A rendering blocks the process. After one that takes longer than this, the client's next message waits. */
+const longRenderMs = 20
+/** The wait, in times of the rendering: slow templates of a client take a fifth of the process's time. */
+const waitPerRender = 4
+/** Maximum time that all messages of a client wait in a row. Shorter than their leases, also with many connections. */
+const maxWaitsMs = 30_000
 
 /** Renders a prepared content. */
 type Render = (variables: ContentVariables) => RenderedContent
@@ -18,19 +26,38 @@ type Render = (variables: ContentVariables) => RenderedContent
 export class Composer {
   readonly #ctx: Context
   readonly #contents = new BoundedCache<string, Promise<Render>>(maxPreparedContents)
+  /** Clients whose templates took long, and when their next message may be rendered. */
+  readonly #waits = new Map<number, Promise<void>>()
 
   constructor(ctx: Context) {
     this.#ctx = ctx
   }
 
-  /** @throws MailkeepError The content cannot be rendered. */
-  async compose(task: ClaimedMessage): Promise<MailMessage> {
+  /** @throws MailkeepError The content cannot be rendered; the signal's reason once it is aborted. */
+  async compose(task: ClaimedMessage, signal: AbortSignal): Promise<MailMessage> {
     const ctx = { ...this.#ctx, clientId: task.source.clientId }
     const render = await this.#contentOf(ctx, task)
     const { uuid, source, contact, envelope } = task
     const variables = variablesOf(ctx, contact, JSON.parse(contact.attributes), envelope.client)
     const campaign = `${source.kind}-${source.id}`
-    return messageOf(ctx, render(variables), variables, { uuid, campaign, ...envelope })
+    while (this.#waits.has(ctx.clientId)) await this.#waits.get(ctx.clientId)
+    signal.throwIfAborted()
+    const startedMs = performance.now()
+    try {
+      return messageOf(ctx, render(variables), variables, { uuid, campaign, ...envelope })
+    } finally {
+      this.#delayNext(ctx, performance.now() - startedMs)
+    }
+  }
+
+  /** @param renderMs How long a rendering took. */
+  #delayNext({ clientId, local }: Context, renderMs: number): void {
+    if (renderMs <= longRenderMs) return
+    const waitMs = Math.min(renderMs * waitPerRender, maxWaitsMs / local.mail.settings.connections)
+    const wait = delay(waitMs)
+      .then(turnForTemplates) // so that the waits of two clients do not end at once
+      .then(() => void this.#waits.delete(clientId))
+    this.#waits.set(clientId, wait)
   }
 
   /** Newsletters do not change once they are sent; steps have a version. */

@@ -44,6 +44,7 @@ const patienceMs = 5000
 
 const contentFields: readonly string[] = ['subject', 'preheader', 'html', 'text']
 
+const noOutcome = 'The transport returned no outcome: the outcome is not known.'
 const noAnswer = 'The transport gave no answer in time: the outcome is not known.'
 
 /** The work of the loop that sends newsletters and sequences. */
@@ -160,7 +161,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
       controller.abort(new Error('mailkeep is shutting down.'))
     }
     try {
-      const message = await this.#composer.compose(task)
+      const message = await this.#composer.compose(task, controller.signal)
       if (isStopped) return { kind: 'interrupted' }
       return await handOver(this.#settings, message, controller)
     } catch (error) {
@@ -200,9 +201,17 @@ export async function handOver(
     })
   })
   try {
-    return await Promise.race([transport!.send(message, controller.signal), deaf])
+    const outcome = await Promise.race([transport!.send(message, controller.signal), deaf])
+    return isOutcome(outcome) ? outcome : { kind: 'uncertain', error: noOutcome }
   } finally {
     clearTimeout(timer)
     clearTimeout(end)
   }
+}
+
+/** A host's transport in JavaScript may return anything. */
+function isOutcome(value: Outcome | undefined | null): value is Outcome {
+  if (value?.kind === 'sent') return true
+  const kinds: readonly unknown[] = ['temporary', 'permanent', 'uncertain']
+  return kinds.includes(value?.kind) && typeof (value as { error?: unknown }).error === 'string'
 }
