@@ -16,6 +16,8 @@ export type Role = components['schemas']['Token']['role']
 const storage = tabStorage()
 
 export const token = signal<string | undefined>(readToken())
+/** Id of the token. Undefined until the API has answered, and in the portal. */
+export const tokenId = signal<number | undefined>(undefined)
 /** Role of the token. Undefined until the API has answered. A portal's link gives all rights to its pages. */
 export const role = signal<Role | undefined>(isPortal ? 'admin' : undefined)
 
@@ -42,21 +44,34 @@ function tabStorage(): Storage | undefined {
   }
 }
 
-/** Reads the token of a link with `#token=…`, and removes it from the address bar and the tab's history. */
 function readToken(): string | undefined {
+  return linkedToken() ?? storage?.getItem(storageKey) ?? undefined
+}
+
+/** Reads the token of a link with `#token=…`, and removes it from the address bar and the tab's history. */
+function linkedToken(): string | undefined {
   const linked = /^#token=([\w.~+/-]+=*)$/.exec(location.hash)?.[1]
-  if (linked === undefined) return storage?.getItem(storageKey) ?? undefined
-  history.replaceState(null, '', location.pathname + location.search)
+  if (linked !== undefined) history.replaceState(null, '', location.pathname + location.search)
   return linked
 }
+
+// The link may be opened where the console is open already.
+addEventListener('hashchange', () => {
+  const linked = linkedToken()
+  if (linked === undefined) return
+  signOut()
+  signIn(linked)
+})
 
 export function signIn(given: string): void {
   endedBecause.value = undefined
   token.value = given
 }
 
+/** @param reason Why the session ended, unless the user ended it. */
 export function signOut(reason?: string): void {
   endedBecause.value = reason
   if (!isPortal) role.value = undefined
+  tokenId.value = undefined
   token.value = undefined
 }

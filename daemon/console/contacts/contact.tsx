@@ -4,7 +4,7 @@ import { confirm } from '../parts/dialog.tsx'
 import { useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Later, Page } from '../parts/page.tsx'
-import { NoRecord, useRecordId } from '../parts/record.tsx'
+import { RecordPage, useRecordId } from '../parts/record.tsx'
 import { Time } from '../parts/time.tsx'
 import { may } from '../session.ts'
 import { ContactState } from './contacts.tsx'
@@ -31,28 +31,24 @@ export function ContactPage() {
       </Page>
     )
   }
-  if (contact.value === undefined || contact.error !== undefined) {
-    return <NoRecord of={contact} noun="Contact" back={back} />
+  const erase = async ({ id, email }: Contact) => {
+    const agreed = await confirm({
+      title: 'Erase this contact?',
+      text: (
+        <p>
+          <strong>{email}</strong> and every stored copy of its data will be deleted. This cannot be undone.
+        </p>
+      ),
+      action: 'Erase',
+      isDangerous: true,
+    })
+    const call = () => answerOf(api.DELETE('/api/v1/contacts/{contactId}', { params: { path: { contactId: id } } }))
+    if (agreed) setErased(await attempt(call))
   }
   return (
-    <ContactView
-      contact={contact.value}
-      reload={contact.reload}
-      erase={async () => {
-        const agreed = await confirm({
-          title: 'Erase this contact?',
-          text: (
-            <p>
-              <strong>{contact.value?.email}</strong> and every stored copy of its data will be deleted. This cannot be
-              undone.
-            </p>
-          ),
-          action: 'Erase',
-          isDangerous: true,
-        })
-        if (agreed) setErased(await attempt(() => answerOf(api.DELETE('/api/v1/contacts/{contactId}', path))))
-      }}
-    />
+    <RecordPage of={contact} noun="Contact" back={back}>
+      {(value) => <ContactView contact={value} reload={contact.reload} erase={() => erase(value)} />}
+    </RecordPage>
   )
 }
 

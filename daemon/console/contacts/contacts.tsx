@@ -23,6 +23,10 @@ export function Contacts() {
     [key, query.cursor],
   )
   const count = useLoad(() => dataOf(api.GET('/api/v1/contacts/count', { params: { query: filters } })), [key])
+  const reload = () => {
+    contacts.reload()
+    count.reload()
+  }
   return (
     <Page
       title="Contacts"
@@ -41,7 +45,7 @@ export function Contacts() {
       <p class="muted count" role="status">
         {count.value ? `${number(count.value.count)} ${count.value.count === 1 ? 'contact' : 'contacts'}` : '\u00a0'}
       </p>
-      <Loaded of={contacts}>
+      <Loaded of={{ ...contacts, reload }}>
         {({ data, meta }) =>
           data.length === 0 ? (
             <NoContact hasFilter={key !== '{}'} />

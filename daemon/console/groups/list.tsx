@@ -4,7 +4,7 @@ import { confirm } from '../parts/dialog.tsx'
 import { Empty, Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page, Pager, useQuery } from '../parts/page.tsx'
-import { NoRecord, useRecordId } from '../parts/record.tsx'
+import { RecordPage, useRecordId } from '../parts/record.tsx'
 import { ActionsHead, RowButton } from '../parts/row-button.tsx'
 import { number, Time } from '../parts/time.tsx'
 import { may } from '../session.ts'
@@ -18,10 +18,10 @@ const back = { href: '/console/lists', text: 'Lists' }
 export function ListPage() {
   const listId = useRecordId('listId')
   const list = useLoad(() => dataOf(api.GET('/api/v1/lists/{listId}', { params: { path: { listId } } })), [listId])
-  return list.value && list.error === undefined ? (
-    <ListView key={listId} list={list.value} />
-  ) : (
-    <NoRecord of={list} noun="List" back={back} />
+  return (
+    <RecordPage of={list} noun="List" back={back}>
+      {(value) => <ListView key={listId} list={value} />}
+    </RecordPage>
   )
 }
 

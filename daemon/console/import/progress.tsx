@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Schemas } from '../api.ts'
 import { save } from '../contacts/export-contacts.tsx'
-import { ErrorBox } from '../parts/load.tsx'
+import { asRequestError, ErrorBox } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { duration, number } from '../parts/time.tsx'
 import { linesOf } from './file.ts'
@@ -10,7 +10,7 @@ import type { Running } from './running.ts'
 /** The bar with rows, rate and time left; then the report. */
 export function Progress({ of }: { of: Running }) {
   const { report, error, rows, total, startedMs, isDryRun } = of
-  if (error !== undefined) return <Failure error={error} />
+  if (error !== undefined) return <Failure of={of} />
   if (report) return <Report report={report} of={of} />
   const rate = rows / Math.max(1, (Date.now() - startedMs) / 1000)
   return (
@@ -36,10 +36,13 @@ function useScroll(outcome: unknown) {
   return place
 }
 
-function Failure({ error }: { error: unknown }) {
+function Failure({ of: { error, isDryRun } }: { of: Running }) {
   return (
     <section ref={useScroll(error)}>
       <ErrorBox error={error} />
+      {!isDryRun && asRequestError(error).status === undefined && (
+        <p>Some rows may be stored. Import the file again: what is stored already does not change by that.</p>
+      )}
     </section>
   )
 }

@@ -1,7 +1,8 @@
-/** The import of this tab. It continues while other pages are open. */
-import { signal } from '@preact/signals'
+/** The import of this tab. It continues while other pages are open, and ends with the session. */
+import { effect, signal } from '@preact/signals'
 import { answerOf, api, authorized, errorOf, RequestError, type Schemas } from '../api.ts'
 import { asRequestError } from '../parts/load.tsx'
+import { token } from '../session.ts'
 import { countLines, formatOf } from './file.ts'
 
 export interface Options {
@@ -30,14 +31,25 @@ export interface Running {
 
 export const running = signal<Running | undefined>(undefined)
 
+let session = new AbortController()
+
+effect(() => {
+  if (token.value !== undefined) return
+  running.value = undefined
+  session.abort()
+  session = new AbortController()
+})
+
 const pollMs = 1000
 
 /** Sends the file, and asks for the progress until the answer is here. */
 export async function startImport(file: File, options: Options, importNow?: Running['importNow']): Promise<void> {
   const [total, previous] = await Promise.all([countLines(file).catch(refuseFile), newestImport()])
   const { isDryRun, listId } = options
+  const { signal: ended } = session
   let current: Running = { file, isDryRun, listId, importNow, startedMs: Date.now(), total, rows: 0 }
   const show = (change: Partial<Running>) => {
+    if (ended.aborted) return
     current = { ...current, ...change }
     running.value = current
   }
@@ -49,7 +61,7 @@ export async function startImport(file: File, options: Options, importNow?: Runn
     )
   }, pollMs)
   try {
-    const report = await send(file, options)
+    const report = await send(file, options, ended)
     show({ rows: report.total, report })
   } catch (error) {
     show({ error: asRequestError(error) })
@@ -66,7 +78,7 @@ function refuseFile(): never {
   )
 }
 
-async function send(file: File, options: Options): Promise<Schemas['ImportReport']> {
+async function send(file: File, options: Options, ended: AbortSignal): Promise<Schemas['ImportReport']> {
   const { listId, mode, isUnsubscribed, isDryRun, columns } = options
   const query = new URLSearchParams({ format: formatOf(file), mode, dry_run: String(isDryRun) })
   if (isUnsubscribed) query.set('status', 'unsubscribed')
@@ -77,6 +89,7 @@ async function send(file: File, options: Options): Promise<Schemas['ImportReport
     method: 'POST',
     headers: { 'Content-Type': type, Accept: 'application/json' },
     body: file,
+    signal: ended,
   })
   const response = await authorized(request)
   const body = await response.json().catch(() => undefined)

@@ -1,6 +1,7 @@
 import type { Signal } from '@preact/signals'
-import { api, dataOf, type Schemas } from '../api.ts'
-import { Field, Form, textOf } from '../parts/form.tsx'
+import { useRef } from 'preact/hooks'
+import { api, dataOf, RequestError, type Schemas } from '../api.ts'
+import { Field, Form, type SaveState, textOf } from '../parts/form.tsx'
 import { say } from '../parts/notice.tsx'
 import { Later } from '../parts/page.tsx'
 import { may } from '../session.ts'
@@ -15,13 +16,16 @@ interface ComposerProps {
   readonly newsletter: Newsletter
   readonly canChange: boolean
   readonly set: (newsletter: Newsletter) => void
-  /** Whether the last change is saved. */
-  readonly isSaved: Signal<boolean>
+  /** Loads the newsletter again, because another tab or program has changed its state. */
+  readonly reload: () => void
+  readonly state: Signal<SaveState>
 }
 
 /** The content with a preview for a chosen contact. */
-export function Composer({ newsletter, canChange, set, isSaved }: ComposerProps) {
+export function Composer({ newsletter, canChange, set, reload, state }: ComposerProps) {
   const path = { params: { path: { newsletterId: newsletter.id } } }
+  /** What this form has stored. Only what differs is sent, because another tab may have changed the rest. */
+  const stored = useRef<Readonly<Record<string, unknown>>>(newsletter)
   const submit = async (fields: FormData) => {
     const body = {
       name: textOf(fields, 'name'),
@@ -30,13 +34,18 @@ export function Composer({ newsletter, canChange, set, isSaved }: ComposerProps)
       ...senderIn(fields),
       audience: audienceIn(fields, newsletter.audience),
     }
+    const changed = Object.entries(body).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(stored.current[name]),
+    )
     try {
-      set(await dataOf(api.PATCH('/api/v1/newsletters/{newsletterId}', { ...path, body })))
-      isSaved.value = true
+      if (changed.length === 0) return
+      const call = api.PATCH('/api/v1/newsletters/{newsletterId}', { ...path, body: Object.fromEntries(changed) })
+      set(await dataOf(call))
     } catch (error) {
-      isSaved.value = false
+      if (error instanceof RequestError && (error.status === 404 || error.fields.status)) reload()
       throw error
     }
+    stored.current = { ...stored.current, ...body }
     if (newsletter.status !== 'draft') say('The newsletter is saved.')
   }
   return (
@@ -45,7 +54,7 @@ export function Composer({ newsletter, canChange, set, isSaved }: ComposerProps)
         <h2>Content</h2>
         {canChange && newsletter.status === 'draft' && <p class="muted">A draft is saved while you write.</p>}
         <fieldset class="card" disabled={!canChange}>
-          <Form action="Save" isLive={newsletter.status === 'draft'} submit={submit}>
+          <Form action="Save" isLive={newsletter.status === 'draft'} state={state} submit={submit}>
             <Field label="Name" name="name" defaultValue={newsletter.name} hint="Recipients do not see it." />
             <ContentFields content={newsletter} htmlRows={14} />
             <Field label="Reply to" name="reply" type="email" defaultValue={newsletter.reply_to ?? ''} />

@@ -1,5 +1,5 @@
 import type { Schemas } from '../api.ts'
-import { Empty, Loaded, useLoad } from '../parts/load.tsx'
+import { Empty, Loaded, useLoad, useReload } from '../parts/load.tsx'
 import { Badge, type Meta, Pager, useQuery } from '../parts/page.tsx'
 import { Time } from '../parts/time.tsx'
 
@@ -17,12 +17,14 @@ interface MessagesProps {
   readonly list: (query: MessagesQuery) => Promise<{ data: Message[]; meta: Meta }>
   /** Changes when messages may have changed. */
   readonly version: string
+  /** Whether messages may change without a change of `version`; default false. */
+  readonly isActive?: boolean
   /** Settles the uncertain messages. Without it the page settles them elsewhere, or the user may not. */
   readonly settle?: (how: 'skip' | 'resend') => Promise<unknown>
 }
 
 /** The messages of a newsletter or a sequence, by status. */
-export function Messages({ list, version, settle }: MessagesProps) {
+export function Messages({ list, version, isActive = false, settle }: MessagesProps) {
   const [{ messages: cursor, status }, change] = useQuery()
   const query = {
     per_page: 50,
@@ -30,6 +32,7 @@ export function Messages({ list, version, settle }: MessagesProps) {
     ...(status && { status: status as Message['status'] }),
   }
   const messages = useLoad(() => list(query), [cursor, status, version])
+  useReload(messages, isActive)
   return (
     <>
       <search class="filters">
@@ -52,7 +55,7 @@ export function Messages({ list, version, settle }: MessagesProps) {
       <Loaded of={messages}>
         {({ data, meta }) =>
           data.length === 0 ? (
-            <Empty title={status ? 'No message matches.' : 'No message yet.'} />
+            <Empty title={status ? 'No message matches.' : 'No message yet.'} parameter="messages" />
           ) : (
             <>
               <MessageTable messages={data} about="contact" />

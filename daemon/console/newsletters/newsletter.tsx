@@ -2,10 +2,11 @@ import { useSignal } from '@preact/signals'
 import { useLocation } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { confirm } from '../parts/dialog.tsx'
+import type { SaveState } from '../parts/form.tsx'
 import { type Loading, useLoad, useReload } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Later, Page } from '../parts/page.tsx'
-import { NoRecord, useRecordId } from '../parts/record.tsx'
+import { RecordPage, useRecordId } from '../parts/record.tsx'
 import { number, Time } from '../parts/time.tsx'
 import { may } from '../session.ts'
 import { Composer } from './composer.tsx'
@@ -25,27 +26,43 @@ export function NewsletterPage() {
     const query = { audience: newsletter.value?.id !== newsletterId }
     return dataOf(api.GET('/api/v1/newsletters/{newsletterId}', { params: { ...path.params, query } }))
   }, [newsletterId])
-  const { value, error } = newsletter
+  const { value } = newsletter
   useReload(newsletter, value !== undefined && (isUnderWay(value) || value.counts.pending > 0))
-  if (!value || error !== undefined) {
-    return <NoRecord of={newsletter} noun="Newsletter" back={back} />
-  }
-  return <NewsletterView newsletter={value} set={newsletter.set} />
+  return (
+    <RecordPage of={newsletter} noun="Newsletter" back={back}>
+      {(found) => (
+        <NewsletterView key={newsletterId} newsletter={found} set={newsletter.set} reload={newsletter.reload} />
+      )}
+    </RecordPage>
+  )
 }
 
 function isUnderWay({ status }: Newsletter): boolean {
   return status === 'scheduled' || status === 'sending' || status === 'paused'
 }
 
-function NewsletterView({ newsletter, set }: { newsletter: Newsletter; set(newsletter: Newsletter): void }) {
+interface NewsletterViewProps {
+  readonly newsletter: Newsletter
+  readonly set: (newsletter: Newsletter) => void
+  readonly reload: () => void
+}
+
+function NewsletterView({ newsletter, set, reload }: NewsletterViewProps) {
   const { route } = useLocation()
-  const isSaved = useSignal(true)
+  const state = useSignal<SaveState>('saved')
   const path = { params: { path: { newsletterId: newsletter.id } } }
   const { status, started_at, current_audience } = newsletter
   const audience = useLoad(async () => {
     if (started_at !== null) return undefined
     return current_audience ?? (await dataOf(api.GET('/api/v1/newsletters/{newsletterId}/audience', path)))
   }, [newsletter.id, newsletter.updated_at, started_at])
+  const copy = () =>
+    attempt(async () => {
+      const { name, subject, preheader, html, text, reply_to, from_identity_id, audience } = newsletter
+      const body = { name, subject, preheader, html, text, reply_to, from_identity_id, audience }
+      const { id } = await dataOf(api.POST('/api/v1/newsletters', { body }))
+      route(`/console/newsletters/${id}`)
+    }, 'This is the copy: a new draft.')
   const remove = async () => {
     const agreed = await confirm({
       title: 'Delete this newsletter?',
@@ -64,9 +81,14 @@ function NewsletterView({ newsletter, set }: { newsletter: Newsletter; set(newsl
       back={back}
       actions={
         <>
-          {!isSaved.value && <span class="muted">{notSaved}</span>}
-          {isSaved.value && may('admin') && (
-            <SendButtons newsletter={newsletter} audience={audience.value?.count} isSaved={isSaved} set={set} />
+          {state.value === 'unsaved' && <span class="muted">{notSaved}</span>}
+          {state.value !== 'unsaved' && may('admin') && (
+            <SendButtons newsletter={newsletter} audience={audience.value?.count} state={state} set={set} />
+          )}
+          {may('member') && (
+            <button type="button" onClick={copy}>
+              Copy
+            </button>
           )}
           {canDelete && (
             <button type="button" class="danger" onClick={remove}>
@@ -112,12 +134,12 @@ function NewsletterView({ newsletter, set }: { newsletter: Newsletter; set(newsl
         )}
       </dl>
       {started_at === null ? (
-        <Composer newsletter={newsletter} canChange={canChange} set={set} isSaved={isSaved} />
+        <Composer newsletter={newsletter} canChange={canChange} set={set} reload={reload} state={state} />
       ) : (
         <>
           <Progress counts={newsletter.counts} />
           <Later title="Content">
-            <Composer newsletter={newsletter} canChange={false} set={set} isSaved={isSaved} />
+            <Composer newsletter={newsletter} canChange={false} set={set} reload={reload} state={state} />
           </Later>
           <section>
             <h2>Messages</h2>

@@ -1,8 +1,8 @@
-import type { Signal } from '@preact/signals'
+import { effect, type Signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { api, dataOf, RequestError, type Schemas } from '../api.ts'
 import { confirm, Dialog } from '../parts/dialog.tsx'
-import { Field, Form, textOf } from '../parts/form.tsx'
+import { Field, Form, type SaveState, textOf } from '../parts/form.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { number } from '../parts/time.tsx'
 import { UncertainButtons } from './messages.tsx'
@@ -13,15 +13,14 @@ interface SendButtonsProps {
   readonly newsletter: Newsletter
   /** Number of contacts who would get it now. */
   readonly audience: number | undefined
-  /** Whether the last change is saved. */
-  readonly isSaved: Signal<boolean>
+  readonly state: Signal<SaveState>
   readonly set: (newsletter: Newsletter) => void
 }
 
 export const notSaved = 'The last change is not saved.'
 
 /** What can be done with a newsletter in its state. */
-export function SendButtons({ newsletter, audience, isSaved, set }: SendButtonsProps) {
+export function SendButtons({ newsletter, audience, state, set }: SendButtonsProps) {
   const [open, setOpen] = useState<'test' | 'schedule'>()
   const { id, status, counts } = newsletter
   const path = { params: { path: { newsletterId: id } } }
@@ -37,10 +36,9 @@ export function SendButtons({ newsletter, audience, isSaved, set }: SendButtonsP
       ),
       action: 'Send',
     })
-    const call = () => {
-      // It may have been refused while the question was open.
-      if (!isSaved.value) throw new RequestError(notSaved, 'validation_failed')
-      return dataOf(api.POST('/api/v1/newsletters/{newsletterId}/send', { ...path, body: {} }))
+    const call = async () => {
+      await whenSaved(state)
+      return await dataOf(api.POST('/api/v1/newsletters/{newsletterId}/send', { ...path, body: {} }))
     }
     if (agreed) await change(call, 'The newsletter is being sent.')
   }
@@ -95,19 +93,37 @@ export function SendButtons({ newsletter, audience, isSaved, set }: SendButtonsP
           Cancel
         </button>
       )}
-      {open === 'test' && <Test newsletterId={id} close={() => setOpen(undefined)} />}
-      {open === 'schedule' && <Schedule newsletterId={id} close={() => setOpen(undefined)} set={set} />}
+      {open === 'test' && <Test newsletterId={id} state={state} close={() => setOpen(undefined)} />}
+      {open === 'schedule' && <Schedule newsletterId={id} state={state} close={() => setOpen(undefined)} set={set} />}
     </>
   )
 }
 
-function Test({ newsletterId, close }: { newsletterId: number; close(): void }) {
+/** Resolves when the content on the screen is stored. @throws RequestError It cannot be. */
+function whenSaved(state: Signal<SaveState>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    effect(function check() {
+      if (state.value === 'saved') resolve()
+      if (state.value === 'unsaved') reject(new RequestError(notSaved, 'validation_failed'))
+      if (state.value !== 'saving') this.dispose()
+    })
+  })
+}
+
+interface SendDialogProps {
+  readonly newsletterId: number
+  readonly state: Signal<SaveState>
+  readonly close: () => void
+}
+
+function Test({ newsletterId, state, close }: SendDialogProps) {
   const [results, setResults] = useState<readonly Schemas['TestResult'][]>()
   const submit = async (fields: FormData) => {
     const emails = textOf(fields, 'emails')
       .split(/[\s,;]+/)
       .filter(Boolean)
     const path = { params: { path: { newsletterId } } }
+    await whenSaved(state)
     setResults(await dataOf(api.POST('/api/v1/newsletters/{newsletterId}/test', { ...path, body: { emails } })))
   }
   return (
@@ -128,20 +144,13 @@ function Test({ newsletterId, close }: { newsletterId: number; close(): void }) 
   )
 }
 
-function Schedule({
-  newsletterId,
-  close,
-  set,
-}: {
-  newsletterId: number
-  close(): void
-  set(newsletter: Newsletter): void
-}) {
+function Schedule({ newsletterId, state, close, set }: SendDialogProps & Pick<SendButtonsProps, 'set'>) {
   const submit = async (fields: FormData) => {
     const time = new Date(textOf(fields, 'at'))
     if (time.getTime() <= Date.now())
       throw new RequestError('This time has passed: choose a later one.', 'validation_failed')
     const at = time.toISOString()
+    await whenSaved(state)
     const path = { params: { path: { newsletterId } } }
     set(await dataOf(api.POST('/api/v1/newsletters/{newsletterId}/send', { ...path, body: { at } })))
     close()

@@ -17,9 +17,11 @@ const ranges = {
 
 type Range = keyof typeof ranges
 
+const names = Object.keys(ranges) as Range[]
+
 export function Overview() {
   const [query, change] = useQuery()
-  const range: Range = query.range !== undefined && query.range in ranges ? (query.range as Range) : 'day'
+  const range = names.find((name) => name === query.range) ?? 'day'
   const span = useMemo(() => spanOf(range), [range])
   const contacts = useLoad(
     () => dataOf(api.GET('/api/v1/stats/contacts', { params: { query: { ...span, count: true } } })),

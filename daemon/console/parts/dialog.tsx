@@ -1,11 +1,16 @@
 import { signal } from '@preact/signals'
-import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { type ComponentChildren, createContext } from 'preact'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso'
+
+/** Keeps the dialog around a form open, so that the answer of its request is seen. */
+export const DialogLock = createContext<(isLocked: boolean) => void>(() => {})
 
 /** A modal dialog. The browser keeps the focus inside, and Escape closes it. */
 export function Dialog({ title, close, children }: { title: string; close(): void; children: ComponentChildren }) {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
+  const [isLocked, setLocked] = useState(false)
   useEffect(() => {
     const opener = document.activeElement
     ref.current?.showModal()
@@ -15,14 +20,19 @@ export function Dialog({ title, close, children }: { title: string; close(): voi
     }
   }, [])
   return (
-    <dialog ref={ref} aria-labelledby={id} onClose={close}>
+    <dialog
+      ref={ref}
+      aria-labelledby={id}
+      onClose={close}
+      onKeyDown={(event) => isLocked && event.key === 'Escape' && event.preventDefault()}
+    >
       <header>
         <h2 id={id}>{title}</h2>
-        <button type="button" class="plain" aria-label="Close" onClick={() => ref.current?.close()}>
+        <button type="button" class="plain" aria-label="Close" disabled={isLocked} onClick={() => ref.current?.close()}>
           ✕
         </button>
       </header>
-      {children}
+      <DialogLock.Provider value={setLocked}>{children}</DialogLock.Provider>
     </dialog>
   )
 }
@@ -50,8 +60,10 @@ export function confirm(question: Question): Promise<boolean> {
   })
 }
 
-/** Shows the question of `confirm`. */
+/** Shows the question of `confirm`. It ends with the page that asks it, and with the session. */
 export function Confirmation() {
+  const { path } = useLocation()
+  useEffect(() => () => asked.peek()?.answer(false), [path])
   const question = asked.value
   if (!question) return null
   return (

@@ -1,7 +1,12 @@
+import type { Signal } from '@preact/signals'
 import type { ComponentChildren, TargetedEvent, TargetedSubmitEvent } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import type { RequestError } from '../api.ts'
+import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks'
+import { RequestError } from '../api.ts'
+import { DialogLock } from './dialog.tsx'
 import { asRequestError, ErrorBox } from './load.tsx'
+
+/** Whether what a form shows is stored. `unsaved`: the user must act. */
+export type SaveState = 'saved' | 'saving' | 'unsaved'
 
 interface FormProps {
   /** Label of the button. */
@@ -9,48 +14,78 @@ interface FormProps {
   readonly cancel?: () => void
   /** Submits when the typing pauses, and when a field is left. */
   readonly isLive?: boolean
+  /** The form keeps it up to date. */
+  readonly state?: Signal<SaveState>
   readonly submit: (fields: FormData) => Promise<void>
   readonly children: ComponentChildren
 }
 
 const typingPauseMs = 1000
 
-/** A form. It shows the error of its action, and cannot be sent twice at once. */
-export function Form({ action, cancel, isLive = false, submit, children }: FormProps) {
+/** A form. It shows the error of its action, and cannot be sent twice at once. A dialog around it stays open until then. */
+export function Form({ action, cancel, isLive = false, state, submit, children }: FormProps) {
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<RequestError>()
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
-  useEffect(() => () => clearTimeout(timer.current), [])
+  const lockDialog = useContext(DialogLock)
+  /** Number of changes so far: another one may be made while the last is stored. */
+  const changes = useRef(0)
+  const waiting = useRef<{ timer: ReturnType<typeof setTimeout>; form: HTMLFormElement }>(undefined)
   const place = useRef<HTMLDivElement>(null)
   useEffect(() => place.current?.scrollIntoView({ block: 'nearest' }), [error])
-  const submitIn = (form: HTMLFormElement, delayMs: number) => {
-    clearTimeout(timer.current)
-    timer.current = setTimeout(() => form.checkValidity() && form.requestSubmit(), delayMs)
+  const show = (next: SaveState) => {
+    if (state) state.value = next
   }
-  const onSubmit = async (event: TargetedSubmitEvent<HTMLFormElement>) => {
-    event.preventDefault()
-    const form = event.currentTarget
-    if (isBusy) {
-      if (isLive) submitIn(form, typingPauseMs)
-      return
-    }
+  const store = async (form: HTMLFormElement) => {
+    const change = changes.current
     setBusy(true)
+    lockDialog(true)
     setError(undefined)
+    show('saving')
     try {
       await submit(new FormData(form))
+      if (change === changes.current) show('saved')
+      else if (!isLive) show('unsaved')
     } catch (thrown) {
       setError(asRequestError(thrown))
+      show('unsaved')
     } finally {
       setBusy(false)
+      lockDialog(false)
     }
   }
-  const live = isLive && {
-    onInput: ({ currentTarget }: TargetedEvent<HTMLFormElement>) => submitIn(currentTarget, typingPauseMs),
-    // The field is left: what is pressed next must find it saved.
-    onChange: ({ currentTarget }: TargetedEvent<HTMLFormElement>) => submitIn(currentTarget, 0),
+  const begin = (form: HTMLFormElement) => {
+    if (!isBusy) void store(form)
+    else if (isLive) storeSoon(form, typingPauseMs)
   }
+  const latest = useRef(begin)
+  latest.current = begin
+  const storeSoon = (form: HTMLFormElement, delayMs: number) => {
+    clearTimeout(waiting.current?.timer)
+    const timer = setTimeout(() => storeNow(form), delayMs)
+    waiting.current = { timer, form }
+  }
+  const storeNow = (form: HTMLFormElement) => {
+    clearTimeout(waiting.current?.timer)
+    waiting.current = undefined
+    if (form.checkValidity()) return latest.current(form)
+    setError(wrongFieldOf(form))
+    show('unsaved')
+  }
+  // The page may be left before the typing pauses.
+  useEffect(() => () => waiting.current && storeNow(waiting.current.form), [])
+  const onSubmit = (event: TargetedSubmitEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    begin(event.currentTarget)
+  }
+  const onInput = ({ currentTarget: form }: TargetedEvent<HTMLFormElement>) => {
+    changes.current += 1
+    show(isLive ? 'saving' : 'unsaved')
+    if (isLive) storeSoon(form, typingPauseMs)
+  }
+  // The field is left: what is pressed next must find it saved.
+  const onChange = ({ currentTarget: form }: TargetedEvent<HTMLFormElement>) => isLive && storeSoon(form, 0)
   return (
-    <form onSubmit={onSubmit} {...live}>
+    <form onSubmit={onSubmit} onInput={onInput} onChange={onChange}>
       <div class="body">
         {error && isLive && <ErrorBox error={error} />}
         {children}
@@ -62,7 +97,7 @@ export function Form({ action, cancel, isLive = false, submit, children }: FormP
       </div>
       <footer>
         {cancel && (
-          <button type="button" onClick={cancel}>
+          <button type="button" disabled={isBusy} onClick={cancel}>
             Cancel
           </button>
         )}
@@ -72,6 +107,13 @@ export function Form({ action, cancel, isLive = false, submit, children }: FormP
       </footer>
     </form>
   )
+}
+
+/** Returns why the first field that is not valid is not. */
+function wrongFieldOf(form: HTMLFormElement): RequestError {
+  const field = form.querySelector<HTMLInputElement>('input:invalid, textarea:invalid, select:invalid')
+  const label = field?.labels?.[0]?.textContent ?? 'A field'
+  return new RequestError(`${label}: ${field?.validationMessage ?? 'not valid'}`, 'validation_failed')
 }
 
 interface FieldProps {

@@ -1,6 +1,7 @@
 /** Data of a view: while it is loaded, when it has arrived, and when it could not be loaded. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { useLocation } from 'preact-iso'
 import { RequestError } from '../api.ts'
 
 export interface Loading<T> {
@@ -12,20 +13,36 @@ export interface Loading<T> {
   set(value: T): void
 }
 
+interface State<T> {
+  readonly value?: T
+  /** The keys of `value`. */
+  readonly keys?: readonly unknown[]
+  readonly error?: unknown
+  readonly isLoading: boolean
+}
+
 /**
- * Loads data, and loads it again when a key changes. The previous data is shown until then.
+ * Loads data, and loads it again when a key changes. The previous data is shown until then. It also stays when it cannot
+ * be loaded again because the server cannot be reached or is busy.
  *
  * @param keys What `load` depends on.
  */
 export function useLoad<T>(load: () => Promise<T>, keys: readonly unknown[]): Loading<T> {
-  const [state, setState] = useState<{ value?: T; error?: unknown; isLoading: boolean }>({ isLoading: true })
+  const [state, setState] = useState<State<T>>({ isLoading: true })
   const [round, setRound] = useState(0)
   useEffect(() => {
     let isCurrent = true
     setState((previous) => ({ ...previous, isLoading: true }))
-    load().then(
-      (value) => isCurrent && setState({ value, isLoading: false }),
-      (error: unknown) => isCurrent && setState({ error, isLoading: false }),
+    const begun = async () => await load() // also catches what `load` throws before it waits
+    begun().then(
+      (value) => isCurrent && setState({ value, keys, isLoading: false }),
+      (error: unknown) =>
+        isCurrent &&
+        setState((previous) => ({
+          ...(isTemporary(error) && isSame(previous.keys, keys) && previous),
+          error,
+          isLoading: false,
+        })),
     )
     return () => {
       isCurrent = false
@@ -36,8 +53,18 @@ export function useLoad<T>(load: () => Promise<T>, keys: readonly unknown[]): Lo
     error: state.error,
     isLoading: state.isLoading,
     reload: () => setRound((n) => n + 1),
-    set: (value) => setState({ value, isLoading: false }),
+    set: (value) => setState({ value, keys, isLoading: false }),
   }
+}
+
+function isTemporary(error: unknown): boolean {
+  if (!(error instanceof RequestError)) return false
+  const { status } = error
+  return status === undefined || status === 429 || status >= 500
+}
+
+function isSame(before: readonly unknown[] | undefined, keys: readonly unknown[]): boolean {
+  return before !== undefined && keys.every((key, at) => Object.is(key, before[at]))
 }
 
 const reloadMs = 2000
@@ -52,8 +79,9 @@ export function useReload({ isLoading, reload }: Loading<unknown>, isUnderWay: b
 }
 
 export function Loaded<T>({ of, children }: { of: Loading<T>; children: (value: T) => ComponentChildren }) {
-  if (of.error !== undefined) return <ErrorBox error={of.error} retry={of.reload} />
+  const failure = of.error !== undefined && <ErrorBox error={of.error} retry={of.reload} />
   if (of.value === undefined) {
+    if (failure) return failure
     return (
       <p class="state" role="status">
         Loading…
@@ -62,6 +90,7 @@ export function Loaded<T>({ of, children }: { of: Loading<T>; children: (value: 
   }
   return (
     <div class="loaded" aria-busy={of.isLoading}>
+      {failure}
       {children(of.value)}
     </div>
   )
@@ -111,7 +140,27 @@ export function asRequestError(error: unknown): RequestError {
   return new RequestError(error instanceof Error ? error.message : String(error), 'console_error')
 }
 
-export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+interface EmptyProps {
+  readonly title: string
+  /** The parameter of the address that has the cursor of the table; default `cursor`. */
+  readonly parameter?: 'cursor' | 'messages'
+  readonly children?: ComponentChildren
+}
+
+/** Said instead of a table without rows. A page that is not the first may have lost its rows since it was opened. */
+export function Empty({ title, parameter = 'cursor', children }: EmptyProps) {
+  const { path, query } = useLocation()
+  const { [parameter]: cursor, ...kept } = query
+  if (cursor !== undefined) {
+    return (
+      <div class="state">
+        <strong>Nothing is left on this page.</strong>
+        <p>
+          <a href={`${path}?${new URLSearchParams(kept)}`}>Show the first page.</a>
+        </p>
+      </div>
+    )
+  }
   return (
     <div class="state">
       <strong>{title}</strong>

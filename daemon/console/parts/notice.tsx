@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import type { RequestError } from '../api.ts'
 import { asRequestError, ErrorBox } from './load.tsx'
 
@@ -48,7 +49,11 @@ function remove(id: number): void {
   notices.value = notices.value.filter((notice) => notice.id !== id)
 }
 
+/** The notices. Those of an earlier session are not shown. */
 export function Notices() {
+  useEffect(() => {
+    notices.value = []
+  }, [])
   return (
     <div class="notices" role="status" aria-live="polite">
       {notices.value.map(({ id, text, error }) => (

@@ -1,7 +1,8 @@
 /** Parts of the pages that show one record. */
+import type { ComponentChildren } from 'preact'
 import { useRoute } from 'preact-iso'
 import { RequestError } from '../api.ts'
-import { Loaded, type Loading } from './load.tsx'
+import { ErrorBox, Loaded, type Loading } from './load.tsx'
 import { type Back, Page } from './page.tsx'
 
 /** Returns an id of the address, or NaN if it is none. No record has that, so the API answers that it is not found. */
@@ -10,15 +11,24 @@ export function useRecordId(name: string): number {
   return /^[1-9]\d*$/.test(text) ? Number(text) : Number.NaN
 }
 
-interface NoRecordProps {
-  readonly of: Loading<unknown>
+interface RecordPageProps<T> {
+  readonly of: Loading<T>
   /** What the record is: `Contact`. */
   readonly noun: string
   readonly back: Back
+  readonly children: (record: T) => ComponentChildren
 }
 
-/** The page of a record that is not loaded yet, or not found. */
-export function NoRecord({ of, noun, back }: NoRecordProps) {
+/** The page of a record, or why it is not shown. Both if it cannot be loaded again. */
+export function RecordPage<T>({ of, noun, back, children }: RecordPageProps<T>) {
+  if (of.value !== undefined) {
+    return (
+      <>
+        {of.error !== undefined && <ErrorBox error={of.error} retry={of.reload} />}
+        {children(of.value)}
+      </>
+    )
+  }
   const isMissing = of.error instanceof RequestError && of.error.status === 404
   return (
     <Page title={isMissing ? `${noun} not found` : noun} back={back}>

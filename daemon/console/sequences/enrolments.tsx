@@ -1,7 +1,7 @@
 import type { TargetedSubmitEvent } from 'preact'
 import { answerOf, api, type Schemas } from '../api.ts'
 import { textOf } from '../parts/form.tsx'
-import { Empty, Loaded, useLoad } from '../parts/load.tsx'
+import { Empty, Loaded, useLoad, useReload } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Badge, Pager, useQuery } from '../parts/page.tsx'
 import { ActionsHead, RowButton } from '../parts/row-button.tsx'
@@ -13,7 +13,7 @@ type Enrolment = Schemas['Enrolment']
 const kinds = { active: 'warn', completed: 'good', stopped: 'idle' } as const
 
 /** The contacts on their way through a sequence. */
-export function Enrolments({ sequenceId }: { sequenceId: number }) {
+export function Enrolments({ sequenceId, isActive }: { sequenceId: number; isActive: boolean }) {
   const [{ cursor }] = useQuery()
   const path = { sequenceId }
   const query = { per_page: 50, ...(cursor && { cursor }) }
@@ -21,6 +21,7 @@ export function Enrolments({ sequenceId }: { sequenceId: number }) {
     () => answerOf(api.GET('/api/v1/sequences/{sequenceId}/enrolments', { params: { path, query } })),
     [sequenceId, cursor],
   )
+  useReload(enrolments, isActive)
   const stop = async ({ contact_id: contactId }: Enrolment) => {
     const call = () =>
       answerOf(

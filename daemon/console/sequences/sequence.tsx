@@ -6,7 +6,7 @@ import { confirm } from '../parts/dialog.tsx'
 import { useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Later, Page, useQuery } from '../parts/page.tsx'
-import { NoRecord, useRecordId } from '../parts/record.tsx'
+import { RecordPage, useRecordId } from '../parts/record.tsx'
 import { may } from '../session.ts'
 import { Enrolments } from './enrolments.tsx'
 import { SequenceDialog } from './sequence-dialog.tsx'
@@ -21,10 +21,10 @@ export function SequencePage() {
   const sequenceId = useRecordId('sequenceId')
   const path = { params: { path: { sequenceId } } }
   const sequence = useLoad(() => dataOf(api.GET('/api/v1/sequences/{sequenceId}', path)), [sequenceId])
-  return sequence.value && sequence.error === undefined ? (
-    <SequenceView sequence={sequence.value} set={sequence.set} />
-  ) : (
-    <NoRecord of={sequence} noun="Sequence" back={back} />
+  return (
+    <RecordPage of={sequence} noun="Sequence" back={back}>
+      {(value) => <SequenceView sequence={value} set={sequence.set} />}
+    </RecordPage>
   )
 }
 
@@ -103,11 +103,12 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
       )}
       <Steps sequence={sequence} set={set} />
       <Later title="Enrolments" isOpen={query.cursor !== undefined}>
-        <Enrolments sequenceId={id} />
+        <Enrolments sequenceId={id} isActive={status === 'active'} />
       </Later>
       <Later title="Messages" isOpen={query.messages !== undefined || query.status !== undefined}>
         <Messages
           version={`${id} ${status}`}
+          isActive={status === 'active'}
           list={(query) =>
             answerOf(
               api.GET('/api/v1/sequences/{sequenceId}/messages', { params: { path: { sequenceId: id }, query } }),

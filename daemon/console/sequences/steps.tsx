@@ -38,7 +38,7 @@ export function Steps({ sequence, set }: { sequence: Sequence; set(sequence: Seq
     <section>
       <div class="head">
         <h2>Steps</h2>
-        {may('admin') && (
+        {may('admin') && edited === undefined && (
           <button type="button" data-new onClick={() => setEdited(steps.length)}>
             New step
           </button>
@@ -64,7 +64,7 @@ export function Steps({ sequence, set }: { sequence: Sequence; set(sequence: Seq
                   {at === 0 ? 'the enrolment' : 'the step before'}
                 </span>
               </span>
-              {may('admin') && (
+              {may('admin') && edited === undefined && (
                 <span>
                   {at > 0 && <RowButton action="Move up" of={step.subject} onClick={() => moveUp(at)} />}
                   <RowButton action="Edit" of={step.subject} onClick={() => setEdited(at)} />

@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { api, dataOf, RequestError } from '../api.ts'
 import { Confirmation, Dialog } from '../parts/dialog.tsx'
 import { ErrorBox } from '../parts/load.tsx'
 import { Notices } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
-import { isPortal, may, role, signOut, token } from '../session.ts'
+import { isPortal, may, role, signOut, token, tokenId } from '../session.ts'
 import { isHelpOpen, listenForKeys } from './keyboard.ts'
 import { isWithin, sections } from './sections.ts'
 import { SignIn } from './sign-in.tsx'
@@ -56,12 +56,25 @@ export function Shell({ children }: { children: ComponentChildren }) {
         </div>
       </nav>
       <main id="main" tabIndex={-1}>
-        {section && !may(section.role ?? 'viewer') ? <Forbidden title={section.title} /> : children}
+        {section && !may(section.role ?? 'viewer') ? <Forbidden title={section.title} /> : <View>{children}</View>}
       </main>
       <Notices />
       <Confirmation />
       {isHelpOpen.value && <Help />}
     </div>
+  )
+}
+
+/** Shows the error of a view that cannot be drawn, until another one is opened. */
+function View({ children }: { children: ComponentChildren }) {
+  const { url } = useLocation()
+  const [error, reset] = useErrorBoundary()
+  useEffect(() => reset, [url])
+  if (error === undefined) return <>{children}</>
+  return (
+    <Page title="This page cannot be shown">
+      <ErrorBox error={error} retry={reset} />
+    </Page>
   )
 }
 
@@ -107,16 +120,29 @@ function colourButtons(colour: string): void {
   style.setProperty('--on-accent', isLight ? '#000000' : '#ffffff')
 }
 
+const roleRetryMs = 3000
+
 async function findRole(): Promise<void> {
   const asked = token.value
   if (asked === undefined || isPortal) return
   try {
     const current = await dataOf(api.GET('/api/v1/tokens/current'))
-    if (asked === token.value) role.value = current.role
-  } catch {} // each view shows that the server cannot be reached
+    if (asked !== token.value) return
+    role.value = current.role
+    tokenId.value = current.id
+  } catch {
+    // Each view shows that the server cannot be reached.
+    setTimeout(() => asked === token.value && findRole(), roleRetryMs)
+  }
 }
 
+/** The keys. It closes when another view is opened. */
 function Help() {
+  const { path } = useLocation()
+  const close = () => {
+    isHelpOpen.value = false
+  }
+  useEffect(() => close, [path])
   const keys: readonly (readonly [string, string])[] = [
     ['/', 'Search'],
     ['n', 'Create'],
@@ -126,7 +152,7 @@ function Help() {
     ...sections.map(({ key, title }) => [`g ${key}`, title] as const),
   ]
   return (
-    <Dialog title="Keyboard" close={() => (isHelpOpen.value = false)}>
+    <Dialog title="Keyboard" close={close}>
       <dl class="keys body">
         {keys.map(([key, title]) => (
           <div key={key}>

@@ -1,9 +1,13 @@
+import { useEffect } from 'preact/hooks'
 import { errorOf, RequestError } from '../api.ts'
 import { Field, Form, textOf } from '../parts/form.tsx'
 import { endedBecause, isPortal, signIn } from '../session.ts'
 
 /** Asks for an API token, and tries it. */
 export function SignIn() {
+  useEffect(() => {
+    document.title = isPortal ? 'Webhooks' : 'Sign in · mailkeep'
+  }, [])
   if (isPortal) {
     return (
       <main class="sign-in">

@@ -7,6 +7,7 @@ import { attempt } from '../parts/notice.tsx'
 import { Page, Pager, Secret, useQuery } from '../parts/page.tsx'
 import { ActionsHead, RowButton } from '../parts/row-button.tsx'
 import { Time } from '../parts/time.tsx'
+import { tokenId } from '../session.ts'
 
 type Token = Schemas['Token']
 
@@ -21,6 +22,7 @@ export function Tokens() {
       text: (
         <p>
           Programs that use <strong>{name ?? `token ${id}`}</strong> are refused from then on. This cannot be undone.
+          {id === tokenId.value && ' You are signed in with this token: you will be signed out.'}
         </p>
       ),
       action: 'Revoke',
@@ -79,6 +81,7 @@ function TokenTable({ tokens, revoke }: { tokens: readonly Token[]; revoke(token
           <tr key={token.id}>
             <td class="main">
               {token.name ?? <span class="muted">without a name</span>} <small class="muted">#{token.id}</small>
+              {token.id === tokenId.value && <small class="muted"> of this session</small>}
             </td>
             <td>{token.role}</td>
             <td class="wide nowrap">

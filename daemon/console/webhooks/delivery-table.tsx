@@ -21,12 +21,13 @@ export type DeliveryQuery = Readonly<Record<'status' | 'type' | 'hours' | 'curso
 /** Returns the filters that the address has. */
 export function useDeliveryQuery(): DeliveryQuery {
   const [{ status, type, hours, cursor }] = useQuery()
-  return { status, type, hours, cursor }
+  const isPeriod = periods.some(([known]) => String(known) === hours)
+  return { status, type, hours: isPeriod ? hours : undefined, cursor }
 }
 
 /** Returns the parameters of the API for the filters. */
 export function deliveryQuery({ status, type, hours, cursor }: DeliveryQuery) {
-  const since = Number(hours) > 0 ? new Date(Date.now() - Number(hours) * 3_600_000).toISOString() : undefined
+  const since = hours ? new Date(Date.now() - Number(hours) * 3_600_000).toISOString() : undefined
   return {
     per_page: 50,
     ...(cursor && { cursor }),
@@ -67,7 +68,7 @@ export function DeliveryFilters() {
       </select>
       <select
         aria-label="Time"
-        value={query.hours ?? ''}
+        value={useDeliveryQuery().hours ?? ''}
         onChange={(event) => change({ hours: event.currentTarget.value })}
       >
         <option value="">Any time</option>

@@ -2,7 +2,7 @@ import { api, dataOf, type Schemas } from '../api.ts'
 import { useLoad, useReload } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Block, CopyButton, Page } from '../parts/page.tsx'
-import { NoRecord, useRecordId } from '../parts/record.tsx'
+import { RecordPage, useRecordId } from '../parts/record.tsx'
 import { number, Time } from '../parts/time.tsx'
 import { hooksPath } from '../session.ts'
 import { DeliveryStatus } from './delivery-table.tsx'
@@ -26,7 +26,6 @@ export function DeliveryPage() {
   const dueMs = Date.parse(value?.next_attempt_at ?? '')
   useReload(delivery, value?.status === 'pending' && dueMs < Date.now() + soonMs)
   const back = { href: `${hooksPath}/${endpointId}`, text: 'Endpoint' }
-  if (value === undefined || delivery.error !== undefined) return <NoRecord of={delivery} noun="Delivery" back={back} />
   const refresh = () => {
     delivery.reload()
     endpoint.reload()
@@ -37,25 +36,29 @@ export function DeliveryPage() {
     if (await attempt(call, 'The delivery is queued again.')) refresh()
   }
   return (
-    <Page
-      title={`Delivery ${deliveryId}`}
-      back={back}
-      actions={
-        <>
-          <button type="button" onClick={refresh}>
-            Refresh
-          </button>
-          {endpoint.value?.active && value.payload && (
-            <button type="button" class="primary" onClick={redeliver}>
-              Redeliver
-            </button>
-          )}
-        </>
-      }
-    >
-      {endpoint.value?.active === false && <p class="prose">Switch its endpoint on to send this delivery again.</p>}
-      <DeliveryView delivery={value} endpoint={endpoint.value} />
-    </Page>
+    <RecordPage of={delivery} noun="Delivery" back={back}>
+      {(found) => (
+        <Page
+          title={`Delivery ${deliveryId}`}
+          back={back}
+          actions={
+            <>
+              <button type="button" onClick={refresh}>
+                Refresh
+              </button>
+              {endpoint.value?.active && found.payload && (
+                <button type="button" class="primary" onClick={redeliver}>
+                  Redeliver
+                </button>
+              )}
+            </>
+          }
+        >
+          {endpoint.value?.active === false && <p class="prose">Switch its endpoint on to send this delivery again.</p>}
+          <DeliveryView delivery={found} endpoint={endpoint.value} />
+        </Page>
+      )}
+    </RecordPage>
   )
 }
 

@@ -5,7 +5,7 @@ import { confirm } from '../parts/dialog.tsx'
 import { Loaded, useLoad, useReload } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
-import { NoRecord, useRecordId } from '../parts/record.tsx'
+import { RecordPage, useRecordId } from '../parts/record.tsx'
 import { number, Time } from '../parts/time.tsx'
 import { hooksPath } from '../session.ts'
 import { DeliveryFilters, DeliveryTable, deliveryQuery, useDeliveryQuery } from './delivery-table.tsx'
@@ -24,10 +24,10 @@ export function EndpointPage() {
     () => dataOf(api.GET('/api/v1/webhook-endpoints/{endpointId}', { params: { path: { endpointId } } })),
     [endpointId],
   )
-  return endpoint.value && endpoint.error === undefined ? (
-    <EndpointView endpoint={endpoint.value} reload={endpoint.reload} />
-  ) : (
-    <NoRecord of={endpoint} noun="Endpoint" back={back} />
+  return (
+    <RecordPage of={endpoint} noun="Endpoint" back={back}>
+      {(value) => <EndpointView endpoint={value} reload={endpoint.reload} />}
+    </RecordPage>
   )
 }
 

@@ -11,6 +11,7 @@ const pollMs = 1000
 export function Recover({ endpointId, close, done }: { endpointId: number; close(): void; done(): void }) {
   const [recovery, setRecovery] = useState<Schemas['Recovery']>()
   const [error, setError] = useState<unknown>()
+  const [polls, setPolls] = useState(0)
   const submit = async (fields: FormData) => {
     const since = new Date(Date.now() - Number(textOf(fields, 'hours')) * 3_600_000).toISOString()
     const call = api.POST('/api/v1/webhook-endpoints/{endpointId}/recover', {
@@ -23,13 +24,16 @@ export function Recover({ endpointId, close, done }: { endpointId: number; close
     if (!recovery || isOver(recovery)) return
     const timer = setTimeout(() => {
       const path = { params: { path: { endpointId, recoveryId: recovery.id } } }
-      dataOf(api.GET('/api/v1/webhook-endpoints/{endpointId}/recoveries/{recoveryId}', path)).then((next) => {
-        setRecovery(next)
-        if (isOver(next)) done()
-      }, setError)
+      dataOf(api.GET('/api/v1/webhook-endpoints/{endpointId}/recoveries/{recoveryId}', path))
+        .then((next) => {
+          setError(undefined)
+          setRecovery(next)
+          if (isOver(next)) done()
+        }, setError)
+        .then(() => setPolls(polls + 1))
     }, pollMs)
     return () => clearTimeout(timer)
-  }, [recovery])
+  }, [recovery?.id, polls])
   return (
     <Dialog title="Recover deliveries" close={close}>
       {recovery ? (

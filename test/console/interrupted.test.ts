@@ -1,0 +1,269 @@
+/** What people see, and keep, when the server, the session or the page ends in the middle of their work. */
+import assert from 'node:assert/strict'
+import type { Page, Route } from 'playwright-core'
+import { until } from '../support/harness.ts'
+import { openReceiver } from '../support/http-receiver.ts'
+import { consoleTest, heading } from './world.ts'
+
+const link = '<a href="{{ unsubscribe_url }}">Leave</a>'
+
+/** Holds or refuses the requests of a method to a path until the result is called. */
+async function during(page: Page, method: string, path: string, answer: (route: Route) => Promise<void>) {
+  await page.route(`**${path}`, (route) => (route.request().method() === method ? answer(route) : route.continue()))
+  return () => page.unroute(`**${path}`)
+}
+
+const refuse = (route: Route) => route.fulfill({ status: 503, body: '{}' })
+
+/** Resolves when `resolve` is called. */
+function gate() {
+  let resolve = () => {}
+  const promise = new Promise<void>((opened) => {
+    resolve = opened
+  })
+  return { promise, resolve }
+}
+
+interface Newsletter {
+  readonly subject: string
+  readonly html: string
+  readonly status: string
+}
+
+consoleTest('a draft with a wrong field says so, and is not sent as it was before', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await data('POST', '/newsletters', { subject: 'Old', html: link })
+  await visit('/console/newsletters/1')
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+  await page.getByLabel('Reply to').fill('abc')
+  await page.getByLabel('HTML').fill(`<p>New</p>${link}`)
+  await page.getByText('The last change is not saved.').waitFor()
+  await page.getByRole('alert').getByText('Reply to:').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Send', exact: true }).count(), 0)
+  await page.getByLabel('Reply to').fill('team@example.org')
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+  const stored = () => data<Newsletter>('GET', '/newsletters/1')
+  await until(stored, ({ html }) => html === `<p>New</p>${link}`)
+})
+
+consoleTest('a newsletter is sent after its last change is stored, however long that takes', async (world) => {
+  const { page, visit, data } = world
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await data('POST', '/newsletters', { subject: 'Old', html: link })
+  await visit('/console/newsletters/1')
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+  const { promise, resolve: letStore } = gate()
+  await during(page, 'PATCH', '/api/v1/newsletters/1', async (route) => {
+    await promise
+    await route.continue()
+  })
+  await page.getByLabel('Subject').fill('New')
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Send' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  assert.equal((await data<Newsletter>('GET', '/newsletters/1')).status, 'draft')
+  letStore()
+  await page.getByText('1 of 1 messages are final').waitFor()
+  assert.equal((await data<Newsletter>('GET', '/newsletters/1')).subject, 'New')
+})
+
+consoleTest('a scheduled newsletter is not sent before its change is saved', async ({ page, visit, data }) => {
+  await data('POST', '/newsletters', { subject: 'Old', html: link })
+  await data('POST', '/newsletters/1/send', { at: '2040-01-01T00:00:00Z' })
+  await visit('/console/newsletters/1')
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+  await page.getByLabel('Subject').fill('New')
+  await page.getByText('The last change is not saved.').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Send', exact: true }).count(), 0)
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+  assert.equal((await data<Newsletter>('GET', '/newsletters/1')).subject, 'New')
+})
+
+consoleTest('a draft that is left at once is stored', async ({ page, visit, data }) => {
+  await data('POST', '/newsletters', { subject: 'Old', html: link })
+  await visit('/console/newsletters')
+  await page.getByRole('link', { name: 'Old' }).click()
+  await page.getByLabel('Subject').fill('Old and new')
+  const stored = page.waitForResponse((response) => response.request().method() === 'PATCH')
+  await page.goBack()
+  await stored
+  await heading(page, 'Newsletters')
+  assert.equal((await data<Newsletter>('GET', '/newsletters/1')).subject, 'Old and new')
+})
+
+consoleTest('two tabs on one draft keep what each of them changes', async ({ page, visit, data }) => {
+  await data('POST', '/newsletters', { subject: 'Old', html: link })
+  await visit('/console/newsletters/1')
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+  await data('PATCH', '/newsletters/1', { html: `<p>Of the other tab</p>${link}` })
+  const stored = page.waitForResponse((response) => response.request().method() === 'PATCH')
+  await page.getByLabel('Subject').fill('New')
+  await stored
+  const { subject, html } = await data<Newsletter>('GET', '/newsletters/1')
+  assert.deepEqual({ subject, html }, { subject: 'New', html: `<p>Of the other tab</p>${link}` })
+})
+
+consoleTest('a draft that was sent elsewhere shows its state', async ({ page, visit, data, allowErrors }) => {
+  allowErrors()
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await data('POST', '/newsletters', { subject: 'Old', html: link })
+  await visit('/console/newsletters/1')
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+  await data('POST', '/newsletters/1/send', {})
+  await page.getByLabel('Subject').fill('New')
+  await page.getByText('1 of 1 messages are final').waitFor()
+})
+
+consoleTest('a newsletter is copied to a draft', async ({ page, visit, data }) => {
+  const { id } = await data<{ id: number }>('POST', '/newsletters', { name: 'January', subject: 'Hi', html: link })
+  await data('POST', `/newsletters/${id}/send`, {})
+  await visit('/console/newsletters/1')
+  await page.getByRole('button', { name: 'Copy', exact: true }).click()
+  await page.getByText('This is the copy').waitFor()
+  await page.waitForURL('**/console/newsletters/2')
+  const { subject, status } = await data<Newsletter>('GET', '/newsletters/2')
+  assert.deepEqual({ subject, status }, { subject: 'Hi', status: 'draft' })
+})
+
+consoleTest('an import ends with its session', async ({ page, visit, data, url }) => {
+  const client = await data<{ token: string }>('POST', '/tokens', { name: 'other', role: 'admin' })
+  await visit('/console/import')
+  const csv = 'email\nsecret@example.org\n'
+  const file = { name: 'customers.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) }
+  await page.locator('input[type=file]').setInputFiles(file)
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByText('Dry run: nothing was stored').waitFor()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByLabel('API token').fill(client.token)
+  await page.keyboard.press('Enter')
+  await heading(page, 'Import')
+  assert.equal(await page.getByText('customers.csv').count(), 0)
+  assert.equal(await page.getByRole('button', { name: 'Import these rows' }).count(), 0)
+  assert.equal(page.url(), `${url}/console/import`)
+})
+
+consoleTest('a question ends with its page and with its session', async ({ page, visit, data, url, allowErrors }) => {
+  allowErrors()
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await visit('/console/contacts')
+  await page.getByRole('link', { name: 'ada@example.org' }).click()
+  await page.getByRole('button', { name: 'Erase' }).click()
+  await page.getByRole('dialog').getByText('Erase this contact?').waitFor()
+  await page.goBack()
+  await heading(page, 'Contacts')
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  const { id, token } = await data<{ id: number; token: string }>('POST', '/tokens', { name: 'mine', role: 'admin' })
+  await page.goto(`${url}/#token=${token}`)
+  await heading(page, 'Overview')
+  await page.goto(`${url}/console/contacts/1`)
+  await page.getByRole('button', { name: 'Erase' }).click()
+  await data('DELETE', `/tokens/${id}`)
+  await page.getByRole('dialog').getByRole('button', { name: 'Erase' }).click()
+  await page.getByText('The token is not valid').waitFor()
+  const viewer = await data<{ token: string }>('POST', '/tokens', { name: 'v', role: 'viewer' })
+  await page.getByLabel('API token').fill(viewer.token)
+  await page.keyboard.press('Enter')
+  await heading(page, 'ada@example.org')
+  assert.equal(await page.getByRole('dialog').count(), 0)
+  assert.equal(await page.getByRole('alert').count(), 0)
+})
+
+consoleTest('what is on the page stays while the server cannot be reached', async (world, t) => {
+  const { page, visit, data, allowErrors } = world
+  allowErrors()
+  const receiver = await openReceiver()
+  t.after(() => receiver.close())
+  await data('POST', '/webhook-endpoints', { url: receiver.url(), events: ['contact.created'] })
+  await visit('/console/webhooks/1')
+  await page.getByRole('button', { name: 'Rotate secret' }).waitFor()
+  await page.getByRole('button', { name: 'Send test' }).click()
+  await page.getByText('A test event is on its way.').waitFor()
+  await page.getByRole('button', { name: 'Rotate secret' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click()
+  const secret = await page.getByRole('dialog').locator('.secret code').textContent()
+  await page.route('**/api/v1/**', (route) => route.abort())
+  await page.getByRole('alert').getByText('The server cannot be reached').first().waitFor({ state: 'attached' })
+  assert.equal(await page.getByRole('dialog').locator('.secret code').textContent(), secret)
+  await page.unroute('**/api/v1/**')
+  await page.getByRole('alert').first().waitFor({ state: 'detached' })
+  await page.getByRole('dialog').getByRole('button', { name: 'I have copied it' }).click()
+})
+
+consoleTest('a dialog stays open until what it creates is there', async ({ page, visit, data }) => {
+  await visit('/console/tokens')
+  const { promise, resolve: letCreate } = gate()
+  await during(page, 'POST', '/api/v1/tokens', async (route) => {
+    await promise
+    await route.continue()
+  })
+  await page.keyboard.press('n')
+  await page.getByLabel('Name').fill('website')
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Please wait…' }).waitFor()
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('Escape')
+  assert.equal(await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).isDisabled(), true)
+  assert.equal(await page.getByRole('dialog').getByRole('button', { name: 'Close' }).isDisabled(), true)
+  letCreate()
+  await page.getByText('It is shown only now.').waitFor()
+  assert.equal((await data<unknown[]>('GET', '/tokens')).length, 2)
+})
+
+consoleTest('addresses that the console never links to show a page', async ({ page, visit }) => {
+  await visit('/?range=toString')
+  await heading(page, 'Overview')
+  await page.getByText('Subscribed contacts').waitFor()
+  await visit('/console/deliveries?hours=99999999999')
+  await page.getByText('No delivery').first().waitFor()
+  await visit('/console/contacts/%E0%A4%A')
+  await page.getByRole('link', { name: 'Contacts' }).first().waitFor()
+})
+
+consoleTest('the link of a token works in a tab that is open', async ({ page, url, token }) => {
+  await page.goto(`${url}/console/contacts`)
+  await page.getByLabel('API token').waitFor()
+  await page.goto(`${url}/console/contacts#token=${token}`)
+  await heading(page, 'Contacts')
+  assert.equal(page.url(), `${url}/console/contacts`)
+})
+
+consoleTest('a role that could not be asked for is asked for again', async ({ page, visit, allowErrors }) => {
+  allowErrors()
+  const end = await during(page, 'GET', '/api/v1/tokens/current', refuse)
+  await visit('/')
+  await heading(page, 'Overview')
+  await end()
+  await page.getByText('Oldest due delivery').waitFor()
+})
+
+consoleTest('a page whose rows are gone leads to the first one', async ({ page, visit, data }) => {
+  for (let n = 0; n < 51; n++) await data('POST', '/tags', { name: `tag ${n}` })
+  await visit('/console/tags')
+  await page.getByRole('link', { name: 'Next' }).click()
+  await page.getByRole('button', { name: 'Delete tag 50' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByText('Nothing is left on this page.').waitFor()
+  await page.getByRole('link', { name: 'Show the first page.' }).click()
+  await page.getByText('tag 1', { exact: true }).waitFor()
+})
+
+consoleTest('a sequence shows how its contacts come along', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await data('POST', '/sequences', { name: 'Welcome', status: 'active' })
+  await data('PUT', '/sequences/1/steps', { steps: [{ delay_seconds: 2, subject: 'Hi', html: link }] })
+  await visit('/console/sequences/1')
+  await page.getByText('Enrolments', { exact: true }).click()
+  await page.getByText('Messages', { exact: true }).click()
+  await page.getByText('No message yet.').waitFor()
+  await data('POST', '/sequences/1/enrolments', { contact_id: 1 })
+  await page.getByText('completed', { exact: true }).waitFor()
+  await page.locator('.badge').getByText('sent', { exact: true }).waitFor()
+})
+
+consoleTest('the token of the session is marked', async ({ page, visit }) => {
+  await visit('/console/tokens')
+  await page.getByText('of this session').waitFor()
+  await page.getByRole('button', { name: /^Revoke/ }).click()
+  await page.getByRole('dialog').getByText('you will be signed out').waitFor()
+})
