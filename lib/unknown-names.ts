@@ -31,7 +31,9 @@ export function unknownNameMessage(name: string, known: readonly string[]): stri
  * @throws MailkeepError `validation_failed` on each unknown name, or on `options`: `given` is not an object.
  */
 export function refuseUnknownNames(given: object, known: readonly string[]): void {
-  if (typeof given !== 'object' || given === null) throw invalid('options', 'The options must be an object.')
+  if (typeof given !== 'object' || given === null) {
+    throw invalid('options', `The options must be an object. It may have: ${known.join(', ')}.`)
+  }
   const names = unknownNames(given, known)
   if (names.length === 0) return
   // Entries, not assignment: a name may be __proto__.
