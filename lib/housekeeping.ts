@@ -26,6 +26,7 @@ import {
 import { sequenceJobs } from './sending/enrolments.ts'
 import { newsletterJobs } from './sending/jobs.ts'
 import { deleteCountsOfClient, deleteExpiredCounts } from './statistics/operations.ts'
+import { summarizeCounts } from './statistics/recording.ts'
 import { deleteTagsOfClient, tagJobs } from './tags/operations.ts'
 import { nextTurn } from './time.ts'
 import { deleteTopicsOfClient, topicJobs } from './topics/operations.ts'
@@ -126,6 +127,7 @@ export class Housekeeping {
         await tidySearches(this.#ctx)
         while (!this.#stopped && (await runDueJob(this.#ctx))) await nextTurn()
         await this.#ctx.storage.search.compact(this.#ctx.clock())
+        await summarizeCounts(this.#ctx)
         await this.#scheduleNextJob()
       })
     }

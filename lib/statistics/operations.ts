@@ -5,9 +5,9 @@ import { inputLimits } from '../limits.ts'
 import { parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, nextTurn, type Timestamp, timestamp, withOffset } from '../time.ts'
+import { addTo, allEndpoints, noCounts, startOf } from './counts.ts'
 import { bucketColumns, quantileOf } from './durations.ts'
 import * as queries from './queries.ts'
-import { allEndpoints } from './recording.ts'
 import {
   type DeliveryPoint,
   type DeliverySeries,
@@ -38,24 +38,22 @@ export async function getDeliverySeries(ctx: Context, query: DeliverySeriesQuery
   const { endpoint_id = allEndpoints, ...range } = parse(DeliverySeriesQuery, query)
   const { startsMs, fromMs, toMs, step } = stepsOf(ctx, range)
   const times = { from: timestamp(fromMs), to: timestamp(toMs) }
-  const rows = await queries.listCounts(ctx, { client_id: ctx.clientId, endpoint_id, step, ...times })
-  const points = new Map(rows.map((row) => [msOf(row.at), row]))
-  const series = startsMs.map((startMs): DeliveryPoint => {
-    const row = points.get(startMs)
-    const at = withOffset(timestamp(startMs))
-    if (!row) return { at, delivered: 0, retried: 0, failed: 0, p95_ms: null }
-    const { delivered, retried, failed } = row
-    return {
-      at,
+  const of = { client_id: ctx.clientId, endpoint_id, step, ...times }
+  const rows = await queries.listCounts(ctx, of, { byEndpoint: endpoint_id !== allEndpoints })
+  const points = new Map(startsMs.map((startMs) => [startMs, noCounts()]))
+  for (const { at, ...counts } of rows) addTo(points.get(msOf(startOf(step, msOf(at))))!, counts)
+  const series = [...points].map(
+    ([startMs, { delivered, retried, failed, ...buckets }]): DeliveryPoint => ({
+      at: withOffset(timestamp(startMs)),
       delivered,
       retried,
       failed,
       p95_ms: quantileOf(
-        bucketColumns.map((name) => row[name]),
+        bucketColumns.map((name) => buckets[name]),
         0.95,
       ),
-    }
-  })
+    }),
+  )
   const oldest_due_at = await oldestDue(ctx, endpoint_id)
   const endpoints = await statesOfEndpoints(ctx, endpoint_id)
   return { from: withOffset(times.from), to: withOffset(times.to), step, oldest_due_at, endpoints, series }

@@ -3,7 +3,7 @@ import { type BatchStep, batch } from '../jobs/batches.ts'
 import { int, statement, time, word } from '../storage/statement.ts'
 import type { Timestamp } from '../time.ts'
 import { bucketColumns } from './durations.ts'
-import type { FailingEndpoint, Step } from './schema.ts'
+import type { FailingEndpoint, Step, StoredStep } from './schema.ts'
 
 /** The columns that are added up. */
 export const summed = ['delivered', 'retried', 'failed', ...bucketColumns] as const
@@ -11,48 +11,55 @@ export const summed = ['delivered', 'retried', 'failed', ...bucketColumns] as co
 const counted = {
   client_id: int,
   endpoint_id: int,
-  minute: time,
-  hour: time,
-  day: time,
+  step: word<StoredStep>(),
+  at: time,
   ...(Object.fromEntries(summed.map((name) => [name, int])) as Record<(typeof summed)[number], typeof int>),
 }
 
-/** Counts of one endpoint, or of all endpoints of the client if `endpoint_id` is 0, with the steps that they belong to. */
+/** Counts of one endpoint, or of all endpoints of the client if `endpoint_id` is 0, in one step. */
 export type Counted = { readonly [Name in keyof typeof counted]: NonNullable<(typeof counted)[Name]['value']> }
 
-/** So that two processes cannot deadlock. */
-const inOrder = sql`order by 1, 2, 3`
+const identity = sql.raw('client_id, endpoint_id, step, at')
+const sums = sql.join(summed.map((name) => sql.ref(name)))
 
-/** Adds counts to the rows of their minute, hour and day. No two may be of the same endpoint. */
+/** So that two processes cannot deadlock. */
+const inOrder = sql`order by 1, 2, 3, 4`
+
+/** Adds counts to the rows of their steps. No two may be of the same row. */
 export const addCounts = statement.each(
   counted,
   (item, from, dialect) => sql`
-    insert into mailkeep_delivery_count (client_id, endpoint_id, step, at, ${sql.join(summed.map(sql.ref))})
-    select ${item.client_id}, ${item.endpoint_id}, span.step,
-      case span.step when 'minute' then ${item.minute} when 'hour' then ${item.hour} else ${item.day} end,
-      ${sql.join(summed.map((name) => item[name]))}
-    ${dialect.writesRowByRow ? sql`from` : sql`${from} cross join`}
-      (select 'minute' as step union all select 'hour' union all select 'day') as span
-    where true ${dialect.concurrentWriters ? inOrder : sql``}
-    on conflict (client_id, endpoint_id, step, at) do update set ${sql.join(
+    insert into mailkeep_delivery_count (${identity}, ${sums})
+    select ${item.client_id}, ${item.endpoint_id}, ${item.step}, ${item.at}, ${sql.join(summed.map((name) => item[name]))}
+    ${from} where true ${dialect.concurrentWriters ? inOrder : sql``}
+    on conflict (${identity}) do update set ${sql.join(
       summed.map(
         (name) => sql`${sql.ref(name)} = mailkeep_delivery_count.${sql.ref(name)} + excluded.${sql.ref(name)}`,
       ),
     )}`,
 )
 
+/** Deletes counts of past minutes that no series contains, and returns them. */
+export const takeRecentCounts = statement.all(
+  { before: time, limit: int },
+  (_, p) => sql<Omit<Counted, 'step'>>`
+    delete from mailkeep_delivery_count where (${identity}) in
+      (select ${identity} from mailkeep_delivery_count where step = 'recent' and at < ${p.before} limit ${p.limit})
+    returning client_id, endpoint_id, at, ${sums}`,
+)
+
+/** Lists the counts of a range. Those which no series contains yet have the time of their minute, in any order. */
 export const listCounts = statement.all(
   { client_id: int, endpoint_id: int, step: word<Step>(), from: time, to: time },
-  (db, p) =>
-    db
-      .selectFrom('mailkeep_delivery_count')
-      .select(['at', 'delivered', 'retried', 'failed', ...bucketColumns])
-      .where('client_id', '=', p.client_id)
-      .where('endpoint_id', '=', p.endpoint_id)
-      .where('step', '=', p.step)
-      .where('at', '>=', p.from)
-      .where('at', '<', p.to)
-      .orderBy('at'),
+  (_, p, __, { byEndpoint }) => sql<Omit<Counted, 'client_id' | 'endpoint_id' | 'step'>>`
+    select at, ${sums} from mailkeep_delivery_count
+    where client_id = ${p.client_id} and endpoint_id = ${p.endpoint_id} and step = ${p.step}
+      and at >= ${p.from} and at < ${p.to}
+    union all
+    select at, ${sums} from mailkeep_delivery_count
+    where step = 'recent' and client_id = ${p.client_id} and at >= ${p.from} and at < ${p.to}
+      ${byEndpoint ? sql`and endpoint_id = ${p.endpoint_id}` : sql``}`,
+  ['byEndpoint'],
 )
 
 /** Returns when the first delivery that no process has claimed became due. Reads one index entry for each endpoint. */
@@ -93,8 +100,6 @@ export const listFailingEndpoints = statement.all(
     where ${ofClient(p, byEndpoint)} and ${isFailing} order by id limit ${p.limit}`,
   ['byEndpoint'],
 )
-
-const identity = sql.raw('client_id, endpoint_id, step, at')
 
 /** Deletes a client's counts. */
 export const deleteCountsOfClient: BatchStep = statement.affected(

@@ -1,44 +1,56 @@
-/** Counts the outcomes of deliveries, in the transaction that records them. */
-import type { Tx } from '../context.ts'
-import { msOf, timestamp } from '../time.ts'
-import type { RecordedAttempt } from '../webhooks/dispatch/record.ts'
-import { bucketColumns, bucketOf } from './durations.ts'
-import { addCounts, type Counted, summed } from './queries.ts'
-import { type Step, stepMs } from './schema.ts'
-
-/** The id under which the deliveries to all endpoints of a client are counted, so that a sum reads few rows. */
-export const allEndpoints = 0
-
-const zeros = Object.fromEntries(summed.map((name) => [name, 0])) as Record<(typeof summed)[number], number>
-
-type Sums = { -readonly [Name in keyof Counted]: Counted[Name] }
-
 /**
- * Adds the attempts to the counts of this minute, hour and day. The calls of event handlers are not counted: they belong
- * to no client.
+ * Counts the outcomes of deliveries, in the transaction that records them. That transaction writes one row for each
+ * endpoint. Once its minute is over, `summarizeCounts` adds it to the series.
  */
+import type { Context, Tx } from '../context.ts'
+import { maxRowsPerBatch } from '../jobs/operations.ts'
+import { transact } from '../storage/transaction.ts'
+import { msOf, nextTurn, type Timestamp } from '../time.ts'
+import type { RecordedAttempt } from '../webhooks/dispatch/record.ts'
+import { addTo, allEndpoints, type Counts, Sums, startOf } from './counts.ts'
+import { bucketColumns, bucketOf } from './durations.ts'
+import { addCounts, takeRecentCounts } from './queries.ts'
+import { steps } from './schema.ts'
+
+/** Each row is deleted, and added to three steps of its endpoint and of all endpoints. */
+const maxRecentPerBatch = Math.floor(maxRowsPerBatch / 7)
+
+/** Adds the attempts to the counts of this minute. The calls of event handlers are not counted: they belong to no client. */
 export function countAttempts(tx: Tx, recorded: readonly RecordedAttempt[]): void {
-  const nowMs = tx.clock()
-  const startOf = (step: Step) => timestamp(Math.floor(nowMs / stepMs[step]) * stepMs[step])
-  const times = { minute: startOf('minute'), hour: startOf('hour'), day: startOf('day') }
-  const counts = new Map<string, Sums>()
+  const at = startOf('minute', tx.clock())
+  const sums = new Sums()
   for (const attempt of recorded) {
-    const { clientId: client_id, endpointId, kind } = attempt.task
+    const { clientId: client_id, endpointId: endpoint_id, kind } = attempt.task
     if (kind === 'handler' || attempt.outcome.kind === 'refused') continue
-    const columns = columnsOf(attempt)
-    for (const endpoint_id of [allEndpoints, endpointId]) {
-      const key = `${client_id} ${endpoint_id}`
-      const sums = counts.get(key) ?? { client_id, endpoint_id, ...times, ...zeros }
-      counts.set(key, sums)
-      for (const name of columns) sums[name] += 1
-    }
+    const counts = sums.of({ client_id, endpoint_id, step: 'recent', at })
+    for (const name of columnsOf(attempt)) counts[name] += 1
   }
-  if (counts.size > 0) tx.transaction.defer(addCounts(tx, [...counts.values()]))
+  const rows = sums.rows()
+  if (rows.length > 0) tx.transaction.defer(addCounts(tx, rows))
 }
 
 /** Returns the columns that count an attempt. */
-function columnsOf({ task, disposition, endedMs }: RecordedAttempt): readonly (typeof summed)[number][] {
+function columnsOf({ task, disposition, endedMs }: RecordedAttempt): readonly (keyof Counts)[] {
   if (disposition.status === 'pending') return ['retried']
   if (disposition.status === 'failed') return ['failed']
   return ['delivered', bucketColumns[bucketOf(endedMs - msOf(task.raisedAt))]!]
+}
+
+/** Moves the counts of past minutes to the series of minutes, hours and days. */
+export async function summarizeCounts(ctx: Context): Promise<void> {
+  const before = startOf('minute', ctx.clock())
+  while ((await transact(ctx, (tx) => summarizeBatch(tx, before))) === maxRecentPerBatch) await nextTurn()
+}
+
+/** @returns The number of rows that were moved. */
+async function summarizeBatch(tx: Tx, before: Timestamp): Promise<number> {
+  const recent = await takeRecentCounts(tx, { before, limit: maxRecentPerBatch })
+  const sums = new Sums()
+  for (const { client_id, endpoint_id: own, at, ...counts } of recent) {
+    for (const endpoint_id of [allEndpoints, own]) {
+      for (const step of steps) addTo(sums.of({ client_id, endpoint_id, step, at: startOf(step, msOf(at)) }), counts)
+    }
+  }
+  if (recent.length > 0) await addCounts(tx, sums.rows())
+  return recent.length
 }

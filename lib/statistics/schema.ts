@@ -6,6 +6,9 @@ import { Count, described, Id, OffsetTime, type RecordFields } from '../record.t
 export const steps = ['minute', 'hour', 'day'] as const satisfies Step[]
 export type Step = 'minute' | 'hour' | 'day'
 
+/** `recent`: the counts of a minute that no series contains yet. */
+export type StoredStep = Step | 'recent'
+
 export const stepMs: Readonly<Record<Step, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }
 
 /** A range of time, divided into steps. */

@@ -166,11 +166,14 @@ export interface Tables extends SendingTables {
     /** Number of batches in a row that failed. */
     failures: Generated<number>
   }
-  /** How many attempts ended in a minute, hour or day; `endpoint_id` 0 counts those to all endpoints of the client. */
+  /**
+   * How many attempts ended in a minute, hour or day; `endpoint_id` 0 counts those to all endpoints of the client.
+   * `recent`: in a minute of one endpoint, not yet added to the others.
+   */
   mailkeep_delivery_count: {
     client_id: number
     endpoint_id: number
-    step: 'minute' | 'hour' | 'day'
+    step: 'minute' | 'hour' | 'day' | 'recent'
     at: string
     delivered: number
     retried: number

@@ -34,6 +34,51 @@ overHttp('statistics', (open) => {
     }
   })
 
+  test('are the same before and after past minutes are summarized', needsClock, async (t) => {
+    const { data, client, mailkeep, receiver, advance, addTenant } = await open(t, {
+      dispatch: false,
+      webhooks: { retryScheduleSeconds: [] },
+    })
+    const other = await addTenant()
+    const endpoints: Record<string, unknown>[] = []
+    for (let n = 0; n < 15; n++) {
+      const to = await receiver()
+      if (n % 3 === 0) to.replies(500)
+      const body = { url: to.url(), events: ['contact.created'] }
+      endpoints.push({ endpoint_id: (await data(201, 'POST', '/webhook-endpoints', { body })).id })
+    }
+    const day = 86_400_000
+    const sums = async (tenant: Pick<typeof other, 'data'>, query: Record<string, unknown>) => {
+      const to = new Date(Date.now() + 2 * day).toISOString()
+      const { series } = await tenant.data(200, 'GET', '/stats/deliveries', { query: { ...query, to } })
+      return series.filter((point: Point) => point.delivered! + point.failed! > 0)
+    }
+    const everything = async () => {
+      const shown = [await sums(other, { step: 'day' })]
+      for (const step of ['hour', 'day']) {
+        const from = new Date(Date.now() - 2 * day).toISOString()
+        for (const of of [{}, ...endpoints]) shown.push(await sums({ data }, { step, from, ...of }))
+      }
+      return shown
+    }
+    for (let minute = 0; minute < 8; minute++) {
+      await client.contacts.upsert({ email: `contact-${minute}@example.org` })
+      await mailkeep.deliverDue()
+      if (minute < 7) advance(60_000)
+    }
+    const before = await everything()
+    const [ofOther, ofAllByHour] = before
+    assert.deepEqual(ofOther, [])
+    assert.deepEqual([total(ofAllByHour!, 'delivered'), total(ofAllByHour!, 'failed')], [80, 40])
+    advance(60_000)
+    await mailkeep.deliverDue()
+    assert.deepEqual(await everything(), before)
+    await client.contacts.upsert({ email: 'last@example.org' })
+    await mailkeep.deliverDue()
+    const [, after] = await everything()
+    assert.deepEqual([total(after!, 'delivered'), total(after!, 'failed')], [90, 45])
+  })
+
   test('count the endpoints by state, and name the first that fail', async (t) => {
     const { data, client, mailkeep, receiver, addTenant } = await open(t, {
       dispatch: false,

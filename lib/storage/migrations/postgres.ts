@@ -1,5 +1,12 @@
 import type { Migration } from '../migrate.ts'
-import { mergedContactsMigration, postgresWords, sendingMigration, sequenceMessagesMigration } from './sending.ts'
+import {
+  contactPagesMigration,
+  mergedContactsMigration,
+  postgresWords,
+  recentCounts,
+  sendingMigration,
+  sequenceMessagesMigration,
+} from './both-databases.ts'
 
 const id = 'id bigint generated always as identity primary key'
 const client = 'client_id bigint not null references mailkeep_client (id)'
@@ -252,15 +259,6 @@ const consent: Migration = {
   ],
 }
 
-/** How the pages for contacts look. */
-const contactPages: Migration = {
-  name: '013-contact-pages',
-  statements: [
-    `create table mailkeep_page_settings (client_id bigint primary key references mailkeep_client (id),
-      settings text not null)`,
-  ],
-}
-
 /** Counts of outcomes for the series of statistics, and indexes for those of contacts. */
 const statistics: Migration = {
   name: '016-statistics',
@@ -289,10 +287,11 @@ export const postgresMigrations: readonly Migration[] = [
   finding,
   auditLog,
   consent,
-  contactPages,
+  contactPagesMigration(postgresWords),
   imports,
   sending,
   statistics,
   mergedContactsMigration(postgresWords),
   sequenceMessagesMigration(postgresWords),
+  recentCounts,
 ]

@@ -1,5 +1,12 @@
 import type { Migration } from '../migrate.ts'
-import { mergedContactsMigration, sendingMigration, sequenceMessagesMigration, sqliteWords } from './sending.ts'
+import {
+  contactPagesMigration,
+  mergedContactsMigration,
+  recentCounts,
+  sendingMigration,
+  sequenceMessagesMigration,
+  sqliteWords,
+} from './both-databases.ts'
 
 const id = 'id integer primary key autoincrement' // autoincrement: ids of deleted rows are never reused
 const client = 'client_id integer not null references mailkeep_client (id)'
@@ -252,15 +259,6 @@ const consent: Migration = {
   ],
 }
 
-/** How the pages for contacts look. */
-const contactPages: Migration = {
-  name: '013-contact-pages',
-  statements: [
-    `create table mailkeep_page_settings (client_id integer primary key references mailkeep_client (id),
-      settings text not null) strict`,
-  ],
-}
-
 /** Counts of outcomes for the series of statistics, and indexes for those of contacts. */
 const statistics: Migration = {
   name: '016-statistics',
@@ -289,10 +287,11 @@ export const sqliteMigrations: readonly Migration[] = [
   finding,
   auditLog,
   consent,
-  contactPages,
+  contactPagesMigration(sqliteWords),
   imports,
   sending,
   statistics,
   mergedContactsMigration(sqliteWords),
   sequenceMessagesMigration(sqliteWords),
+  recentCounts,
 ]

@@ -1,6 +1,7 @@
+/** Migrations that differ between the databases in a few words, or not at all. */
 import type { Migration } from '../migrate.ts'
 
-/** What differs between databases in this migration. */
+/** The words that differ. */
 interface Words {
   /** Columns that every record has. */
   readonly id: string
@@ -27,6 +28,17 @@ export const sqliteWords = {
 export const postgresWords = {
   ...{ int: 'bigint', time: 'timestamptz', bool: 'boolean', no: 'false', end: '' },
   inOrder: (columns: string) => `${columns}, id`,
+}
+
+/** How the pages for contacts look. */
+export function contactPagesMigration({ int, end }: Pick<Words, 'int' | 'end'>): Migration {
+  return {
+    name: '013-contact-pages',
+    statements: [
+      `create table mailkeep_page_settings (client_id ${int} primary key references mailkeep_client (id),
+      settings text not null)${end}`,
+    ],
+  }
 }
 
 /** Newsletters, sequences, and the messages to their recipients. */
@@ -102,4 +114,12 @@ export function sequenceMessagesMigration({ inOrder }: Pick<Words, 'inOrder'>): 
       'drop index mailkeep_message_sequence',
     ],
   }
+}
+
+/** The counts of deliveries that no series contains yet. */
+export const recentCounts: Migration = {
+  name: '021-recent-counts',
+  statements: [
+    `create index mailkeep_delivery_count_recent on mailkeep_delivery_count (client_id, at) where step = 'recent'`,
+  ],
 }
