@@ -52,7 +52,7 @@ export async function updateAttributeSettings(ctx: Context, input: AttributeSett
       await deleteInTwoPasses(tx, clearAttribute, { targetId: id })
     }
     for (const name of names) {
-      const row = await queries.insertIndexed(tx, { client_id: tx.clientId, name, ready: false })
+      const row = await queries.insertIndexed(tx, { client_id: tx.clientId, name })
       await runOrEnqueue(tx, fillAttribute, { targetId: row!.id, state: {} })
     }
     await audit(tx, 'attributes.declared', tx.clientId)
@@ -81,7 +81,7 @@ async function fillBatch(tx: Tx, { targetId, state }: Parameters<JobHandler>[1])
   if (values.length > 0) await queries.saveValues(tx, { values })
   if (page.length === maxRowsPerBatch) return again({ after: page.at(-1)!.id, isSecondPass })
   if (isSecondPass) return done()
-  await queries.markReady(tx, { id: targetId, ready: true })
+  await queries.markReady(tx, { id: targetId })
   if (!tx.storage.dialect.concurrentWriters) return done()
   return again({ after: 0, isSecondPass: true }, tx.clock() + secondPassDelayMs)
 }

@@ -264,7 +264,6 @@ async function insertContacts(tx: Tx, newcomers: ByEmail, { results, tags, creat
   const inserted = await queries.insertContacts(tx, {
     client_id: tx.clientId,
     created_at: now(tx),
-    unsubscribed_by_contact: false,
     contacts: [...rows.values()],
   })
   const changed: ChangedContact[] = []

@@ -175,7 +175,6 @@ async function saveResult(tx: Tx, job: queries.StoredJob, { status, state, runAt
     state: state === undefined ? job.state : JSON.stringify(state),
     run_at: runAtMs === undefined ? job.run_at : timestamp(runAtMs),
     finished_at: status === 'done' ? now(tx) : null,
-    failures: 0,
   })
 }
 
@@ -183,5 +182,5 @@ async function retryLater(ctx: Context, { id, kind, failures }: queries.StoredJo
   const delayMs = Math.min(firstRetryMs * 2 ** failures, maxRetryMs)
   const run_at = timestamp(ctx.clock() + delayMs)
   ctx.logger.error({ err: error, job_id: id, kind, failures: failures + 1, retry_at: run_at }, 'job failed: will retry')
-  await transact(ctx, (tx) => queries.postponeJob(tx, { id, run_at, failures, failures_now: failures + 1 }))
+  await transact(ctx, (tx) => queries.postponeJob(tx, { id, run_at, failures }))
 }

@@ -1,7 +1,7 @@
 /** Counts the outcomes of deliveries, in the transaction that records them. */
 import type { Tx } from '../context.ts'
 import { msOf, timestamp } from '../time.ts'
-import type { RecordedAttempt } from '../webhooks/dispatch/record.ts'
+import type { FinishedAttempt } from '../webhooks/dispatch/record.ts'
 import { bucketColumns, bucketOf } from './durations.ts'
 import { addCounts, type Counted, summed } from './queries.ts'
 import { type Step, stepMs } from './schema.ts'
@@ -17,7 +17,7 @@ type Sums = { -readonly [Name in keyof Counted]: Counted[Name] }
  * Adds the attempts to the counts of this minute, hour and day. The calls of event handlers are not counted: they belong
  * to no client.
  */
-export function countAttempts(tx: Tx, recorded: readonly RecordedAttempt[]): void {
+export function countAttempts(tx: Tx, recorded: readonly FinishedAttempt[]): void {
   const nowMs = tx.clock()
   const startOf = (step: Step) => timestamp(Math.floor(nowMs / stepMs[step]) * stepMs[step])
   const times = { minute: startOf('minute'), hour: startOf('hour'), day: startOf('day') }
@@ -37,7 +37,7 @@ export function countAttempts(tx: Tx, recorded: readonly RecordedAttempt[]): voi
 }
 
 /** Returns the columns that count an attempt. */
-function columnsOf({ task, disposition, endedMs }: RecordedAttempt): readonly (typeof summed)[number][] {
+function columnsOf({ task, disposition, endedMs }: FinishedAttempt): readonly (typeof summed)[number][] {
   if (disposition.status === 'pending') return ['retried']
   if (disposition.status === 'failed') return ['failed']
   return ['delivered', bucketColumns[bucketOf(endedMs - msOf(task.raisedAt))]!]

@@ -9,7 +9,7 @@ import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
 import { clearEndpoint } from './deletion.ts'
-import { deactivate, holdBeforeActivating } from './dispatch/pause.ts'
+import { deactivate, holdDeliveries } from './dispatch/pause.ts'
 import { checkBody } from './event-body.ts'
 import { newSecret } from './http/signature.ts'
 import { urlProblem } from './http/url-rule.ts'
@@ -64,12 +64,9 @@ export async function createEndpoint(ctx: Context, input: EndpointInput): Promis
     const row = await queries.insertEndpoint(tx, {
       client_id: tx.clientId,
       uuid,
-      kind: 'http',
       url,
       description,
       events: JSON.stringify(events),
-      active: true,
-      consecutive_failures: 0,
       secret: tx.sealer.seal(secret, uuid),
       created_at: now(tx),
     })
@@ -107,10 +104,10 @@ async function changeEndpoint(tx: Tx, id: number, { active, description }: Endpo
   // The row lock lasts until the commit, so a parallel switch-off runs completely before or after this change.
   requireId('endpointId', id)
   if (!(await queries.lockEndpoint(tx, key))) throw notFound('endpoint')
-  if (active === true && (await holdBeforeActivating(tx, id, maxRowsPerBatch)) <= 0) return undefined
+  if (active === true && (await holdDeliveries(tx, id, true)) === maxRowsPerBatch) return undefined
   if (description !== undefined) await queries.describeEndpoint(tx, { ...key, description })
   if (active === false) await deactivate(tx, id, 'manual')
-  if (active === true) await queries.activateEndpoint(tx, { ...key, active: true, consecutive_failures: 0 })
+  if (active === true) await queries.activateEndpoint(tx, key)
   await audit(tx, 'endpoint.updated', id)
   return await getEndpoint(tx, id)
 }

@@ -29,13 +29,12 @@ export const insertDelivery = statement.inserted(
     event_id: int,
     event_type: text,
     status: word<DeliveryStatus>(),
-    attempts: int,
     due_at: time,
     scheduled_at: nullable(time),
     ended_at: nullable(time),
     created_at: time,
   },
-  (db, row) => db.insertInto('mailkeep_delivery').values(row),
+  (db, row) => db.insertInto('mailkeep_delivery').values({ ...row, attempts: sql.lit(0) }),
 )
 
 /** Inserts an event and a delivery for each subscriber of its type, or no row without one. */
@@ -101,19 +100,13 @@ export interface NewDelivery {
 }
 
 export const insertDeliveries = statement(
-  {
-    client_id: int,
-    event_type: text,
-    attempts: int,
-    created_at: time,
-    deliveries: rows(newDelivery),
-  },
+  { client_id: int, event_type: text, created_at: time, deliveries: rows(newDelivery) },
   (_, p, dialect) => sql`
     insert into mailkeep_delivery
       (client_id, uuid, endpoint_id, kind, event_id, event_type, status, attempts, due_at, scheduled_at, ended_at,
         created_at)
     select ${p.client_id}, item.uuid, item.endpoint_id, item.kind, item.event_id, ${p.event_type}, item.status,
-      ${p.attempts}, ${p.created_at}, case when item.status = 'pending' then ${p.created_at} end,
+      0, ${p.created_at}, case when item.status = 'pending' then ${p.created_at} end,
       case when item.status = 'held' then ${p.created_at} end, ${p.created_at}
     from ${dialect.unnestRows(p.deliveries, newDelivery)}`,
 )

@@ -108,7 +108,6 @@ async function record(
     event_id: eventId,
     event_type: type,
     status: active ? 'pending' : 'held',
-    attempts: 0,
     due_at: created_at,
     scheduled_at: active ? created_at : null,
     ended_at: active ? null : created_at,
@@ -210,7 +209,7 @@ async function insertDeliveries(
   eventIds: readonly number[],
   recipients: readonly Recipient[],
 ): Promise<void> {
-  const fixed = { client_id: tx.clientId, event_type, attempts: 0, created_at }
+  const fixed = { client_id: tx.clientId, event_type, created_at }
   let deliveries: queries.NewDelivery[] = []
   for (const event_id of eventIds) {
     for (const { id: endpoint_id, kind, active } of recipients) {

@@ -2,7 +2,6 @@ import { sql } from 'kysely'
 import { type Context, now, type Tx } from '../../context.ts'
 import { newClaim } from '../../dispatch/claims.ts'
 import type { TasksInFlight } from '../../dispatch/loop.ts'
-import { maxRowsPerBatch } from '../../jobs/operations.ts'
 import { int, ints, nullable, statement, text, time } from '../../storage/statement.ts'
 import { transact } from '../../storage/transaction.ts'
 import { msOf, type Timestamp, timestamp } from '../../time.ts'
@@ -214,7 +213,7 @@ export async function findDue(ctx: Context, maxDue: number, handled: readonly nu
       next = row.first_due_at
       sources = row.due
     } else if (row.active) endpoints.push(dueEndpointFrom(row))
-    else await transact(ctx, (tx) => holdDeliveries(tx, row.id, maxRowsPerBatch))
+    else await transact(ctx, (tx) => holdDeliveries(tx, row.id))
   }
   const leaseEndsAt = firstLease?.lease_until
   return {

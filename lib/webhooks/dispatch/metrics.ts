@@ -1,5 +1,5 @@
 import type { Outcome } from '../http/send.ts'
-import type { RecordedAttempt } from './record.ts'
+import type { FinishedAttempt } from './record.ts'
 
 /**
  * How an attempt ended. `refused`: the address is not allowed, no request was sent. `interrupted`: mailkeep aborted it.
@@ -36,7 +36,7 @@ export class DeliveryCounter {
   readonly #durations = boundsMs.map(() => 0)
   #durationSum = 0
 
-  count(recorded: readonly RecordedAttempt[]): void {
+  count(recorded: readonly FinishedAttempt[]): void {
     for (const { outcome, disposition, startedMs, endedMs } of recorded) {
       const ending = endingOf(outcome)
       this.#attempts[ending] += 1
