@@ -33,9 +33,6 @@ export const markReady = statement({ id: int }, (db, p) =>
     .where('id', '=', p.id),
 )
 
-/** Takes the lock that batches of imports take, because both lock many contacts, in different orders. */
-export const lockBatches = statement({ name: text }, (_, p, dialect) => dialect.lock!(p.name))
-
 /** Returns the ids of the client's next contacts, by ascending id. */
 export const listContactIds = statement.all({ client_id: int, after: int, limit: int }, (_, p, dialect) => {
   const contacts = (state: RawBuilder<unknown>) => sql`select c.id from mailkeep_contact as c

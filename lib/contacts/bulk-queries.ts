@@ -3,9 +3,6 @@ import { sql } from 'kysely'
 import { bool, int, ints, json, rows, statement, text, texts, time } from '../storage/statement.ts'
 import { storedColumns, textColumns } from './queries.ts'
 
-/** Takes an advisory lock until the transaction ends. SQLite has none, because it allows one writer at a time. */
-export const lockBatches = statement({ name: text }, (_, p, dialect) => dialect.lock!(p.name))
-
 function contactsByEmail(locks: boolean) {
   return statement.all({ client_id: int, email_keys: texts }, (db, p, dialect) =>
     db

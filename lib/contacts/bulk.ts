@@ -3,6 +3,7 @@ import { type ChangedContact, indexAttributes } from '../attributes/operations.t
 import { addressErased, findErased } from '../consent/suppressions.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
+import { inTurn, lockBatches } from '../jobs/batch-queue.ts'
 import { inputLimits, withCommas } from '../limits.ts'
 import { getList } from '../lists/operations.ts'
 import type { List } from '../lists/schema.ts'
@@ -12,7 +13,7 @@ import { transact } from '../storage/transaction.ts'
 import { findSubscribers, isWanted } from '../webhooks/outbox.ts'
 import { noAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import { auditOnce } from './audit-entries.ts'
-import { countDeliveries, type DeliveryCounts, inTurn, maxRowsPerTransaction, rowsOf } from './batch-size.ts'
+import { countDeliveries, type DeliveryCounts, maxRowsPerTransaction, rowsOf } from './batch-size.ts'
 import { type ByEmail, countTags, groupByEmail, type LimitState, limitsOf, type StoredByEmail } from './bulk-limits.ts'
 import { addTagsToMany, joinLists } from './bulk-memberships.ts'
 import { type BulkResult, isRefused, type Merged, mergeContacts, orRefused, type Refused } from './bulk-merge.ts'
@@ -158,14 +159,6 @@ async function addBatch(
     return saved.results
   })
   return entries.map((entry) => (isRefused(entry) ? entry : results.get(entry)!))
-}
-
-/**
- * Lets one batch of a client run at a time. Two batches of the same contacts lock them in different orders and would
- * deadlock. A single save locks one contact, and needs no such lock.
- */
-export async function lockBatches(tx: Tx): Promise<void> {
-  if (tx.storage.dialect.lock) await queries.lockBatches(tx, { name: `batches ${tx.clientId}` })
 }
 
 /** The ids of the saved contacts, in the order of their first entries. Events and new tags follow it. */

@@ -2,6 +2,7 @@
 import * as v from 'valibot'
 import type { Context, Tx } from '../context.ts'
 import { type FieldErrors, invalid, isMailkeepError } from '../errors.ts'
+import { inTurn } from '../jobs/batch-queue.ts'
 import { withCommas } from '../limits.ts'
 import { closedObject, isRecord, parse } from '../parse.ts'
 import { type AbortInput, AbortOptions } from '../signal.ts'
@@ -63,10 +64,7 @@ export async function raiseEvents(
   const results: EventBatchResult[] = []
   const parsed = parseEvents(events, results)
   for (const batch of transactionsOf(parsed, await findSubscribers(ctx))) {
-    signal?.throwIfAborted()
-    await ctx.transaction?.pause()
-    const save = () => transact(ctx, (tx) => raiseBatch(tx, batch))
-    await (ctx.transaction ? save() : ctx.local.queueBatch(save))
+    await inTurn(ctx, signal, () => transact(ctx, (tx) => raiseBatch(tx, batch)))
     for (const { at } of batch) results[at] = { status: 'raised' }
   }
   return results
