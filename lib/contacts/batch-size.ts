@@ -1,6 +1,6 @@
 /** How much one transaction of many contacts writes. */
 import type { Context } from '../context.ts'
-import { countRecipients, findSubscribers } from '../webhooks/outbox.ts'
+import { countSubscribed, findEventEndpoints } from '../webhooks/outbox.ts'
 import { type EventType, eventTypes } from '../webhooks/schema.ts'
 import type { NewContact } from './schema.ts'
 
@@ -20,8 +20,8 @@ export interface DeliveryCounts {
 }
 
 export async function countDeliveries(ctx: Context): Promise<DeliveryCounts> {
-  const subscribers = await findSubscribers(ctx)
-  const count = (type: EventType) => countRecipients(subscribers, type)
+  const endpoints = await findEventEndpoints(ctx)
+  const count = (type: EventType) => countSubscribed(endpoints, type)
   return {
     perContact: count('contact.subscribed') + Math.max(count('contact.created'), count('contact.updated')),
     perTag: count('contact.tagged'),

@@ -7,7 +7,7 @@ import { findLists } from '../lists/operations.ts'
 import type { List } from '../lists/schema.ts'
 import { fold } from '../parse.ts'
 import { findTagsByName } from '../tags/operations.ts'
-import { findSubscribers, type Subscribers } from '../webhooks/outbox.ts'
+import { type EventEndpoints, findEventEndpoints } from '../webhooks/outbox.ts'
 import { auditEvents } from './audit-entries.ts'
 import type { BatchOperation, BatchOperationName, BatchOperationResult } from './batch-schema.ts'
 import { saveContacts, savedEvents } from './bulk.ts'
@@ -33,7 +33,7 @@ export interface Planned extends BatchOperation {
 export type Step = ReadonlyMap<string, Planned>
 
 interface State {
-  readonly subscribers: Subscribers
+  readonly endpoints: EventEndpoints
   readonly lists: ReadonlyMap<number, List>
   /** The contacts that exist, by folded e-mail address. */
   readonly stored: ReadonlyMap<string, StoredByEmail>
@@ -48,7 +48,7 @@ export async function runStep(tx: Tx, step: Step): Promise<Iterable<[number, Bat
   const stored = await bulk.lockContactsByEmail(tx, { client_id: tx.clientId, email_keys: [...step.keys()] })
   const listIds = [...new Set(operations.flatMap(({ lists }) => lists))]
   const state: State = {
-    subscribers: await findSubscribers(tx),
+    endpoints: await findEventEndpoints(tx),
     lists: listIds.length > 0 ? await findLists(tx, listIds) : new Map(),
     stored: new Map(stored.map((contact) => [contact.email_key, contact])),
     events: [],
@@ -62,7 +62,7 @@ export async function runStep(tx: Tx, step: Step): Promise<Iterable<[number, Bat
   }
   await auditEvents(tx, state.events)
   await recordHistory(tx, state.changes)
-  await raiseContactEvents(tx, state.subscribers, state.events)
+  await raiseContactEvents(tx, state.endpoints, state.events)
   return state.results
 }
 

@@ -10,7 +10,7 @@ import type { List } from '../lists/schema.ts'
 import { parse } from '../parse.ts'
 import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
-import { findSubscribers, isWanted } from '../webhooks/outbox.ts'
+import { findEventEndpoints, isWanted } from '../webhooks/outbox.ts'
 import { noAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import { auditOnce } from './audit-entries.ts'
 import { countDeliveries, type DeliveryCounts, maxRowsPerTransaction, rowsOf } from './batch-size.ts'
@@ -143,19 +143,19 @@ async function addBatch(
   const results = await transact(ctx, async (tx) => {
     await lockBatches(tx)
     const list = listId === undefined ? undefined : await getList(tx, listId)
-    const subscribers = await findSubscribers(tx)
+    const endpoints = await findEventEndpoints(tx)
     const saved = await saveContacts(tx, list, steps ? await steps.choose(tx, contacts) : contacts)
     const ids = idsInOrder(entries, saved.results)
     const events = savedEvents(saved, ids)
     const tags = new Map(ids.map((id) => [id, saved.tags.get(id)!]))
-    events.push(...(await addTagsToMany(tx, tags, isWanted(tx, subscribers, 'contact.tagged'))))
+    events.push(...(await addTagsToMany(tx, tags, isWanted(tx, endpoints, 'contact.tagged'))))
     const confirmed = new Set(confirmedIds(entries, saved.results))
     if (list) {
       const joinings = ids.map((contactId) => ({ contactId, list, confirmed: confirmed.has(contactId) }))
       events.push(...(await joinLists(tx, joinings)))
     }
     await onSave(tx)
-    await raiseContactEvents(tx, subscribers, steps ? await steps.complete(tx, saved, events, confirmed) : events)
+    await raiseContactEvents(tx, endpoints, steps ? await steps.complete(tx, saved, events, confirmed) : events)
     return saved.results
   })
   return entries.map((entry) => (isRefused(entry) ? entry : results.get(entry)!))

@@ -10,7 +10,7 @@ import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
-import { findSubscribers, isWanted, raiseTo } from '../webhooks/outbox.ts'
+import { findEventEndpoints, isWanted, raiseTo } from '../webhooks/outbox.ts'
 import { isPast, nextPlace, type Place } from './places.ts'
 import * as queries from './sequence-queries.ts'
 import { type Enrolment, type EnrolmentInput, NewEnrolment, sequenceSummaryFrom } from './sequence-schema.ts'
@@ -173,11 +173,11 @@ async function raiseFor(
   contactId: number,
   readMore: () => Promise<object>,
 ): Promise<void> {
-  const subscribers = await findSubscribers(tx)
-  if (!isWanted(tx, subscribers, type)) return
+  const endpoints = await findEventEndpoints(tx)
+  if (!isWanted(tx, endpoints, type)) return
   try {
     const contact = await getContact(tx, contactId)
-    await raiseTo(tx, subscribers, type, { data: { contact, ...(await readMore()) }, contactId })
+    await raiseTo(tx, endpoints, type, { data: { contact, ...(await readMore()) }, contactId })
   } catch (error) {
     if (!isMailkeepError(error, 'not_found')) throw error
   }

@@ -13,7 +13,7 @@ import { deactivate, holdDeliveries } from './dispatch/pause.ts'
 import { checkBody } from './event-body.ts'
 import { newSecret } from './http/signature.ts'
 import { urlProblem } from './http/url-rule.ts'
-import { raise, recordFor } from './outbox.ts'
+import { raise, storeEventFor } from './outbox.ts'
 import * as queries from './queries.ts'
 import {
   type Delivery,
@@ -161,7 +161,7 @@ export async function testEndpoint(ctx: Context, id: number): Promise<Delivery> 
     if (!endpoint.active) throw invalid('active', 'The endpoint is inactive: switch it on before testing it.')
     await countTest(tx)
     const data = { message: 'This is a test delivery from mailkeep.' }
-    const deliveryId = await recordFor(tx, id, 'webhook.test', data)
+    const deliveryId = await storeEventFor(tx, id, 'webhook.test', data)
     return deliveryFrom((await queries.findDelivery(tx, { endpoint_id: id, id: deliveryId }))!, true)
   })
 }
