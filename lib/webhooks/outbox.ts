@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { groupBy } from '../collections.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import type { Timestamp } from '../time.ts'
 import { bodyOf } from './event-body.ts'
@@ -158,13 +159,9 @@ export async function raiseAllTo(
   endpoints: EventEndpoints,
   occurrences: readonly TypedOccurrence[],
 ): Promise<void> {
-  const byType = new Map<EventType, TypedOccurrence[]>()
-  for (const occurrence of occurrences) {
-    const others = byType.get(occurrence.type)
-    if (others) others.push(occurrence)
-    else byType.set(occurrence.type, [occurrence])
+  for (const [type, ofType] of groupBy(occurrences, (occurrence) => occurrence.type)) {
+    await raiseAllOfType(tx, endpoints, type, ofType)
   }
-  for (const [type, ofType] of byType) await raiseAllOfType(tx, endpoints, type, ofType)
 }
 
 async function raiseAllOfType(
