@@ -191,6 +191,6 @@ class Quota {
 }
 
 /** Rounds down, but returns at least 1. */
-export function atLeastOne(count: number): number {
+function atLeastOne(count: number): number {
   return Math.max(1, Math.floor(count))
 }
