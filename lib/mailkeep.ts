@@ -10,7 +10,7 @@ import type { LinksApi } from './contacts/api-types.ts'
 import type { Caller, Context } from './context.ts'
 import { closed } from './errors.ts'
 import { jobHandlers } from './housekeeping.ts'
-import { holdKeys, sealedAnswers } from './idempotency/operations.ts'
+import { holdKeys, sealedResults } from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
 import type { Identity } from './identities/schema.ts'
 import { batchQueue } from './jobs/batch-queue.ts'
@@ -249,7 +249,7 @@ export class Mailkeep {
    */
   async resealSecrets(options: AbortInput = {}): Promise<number> {
     const { signal } = parse(AbortOptions, options, 'options')
-    return await reseal(this.#ctx, [sealedSecrets, sealedPreviousSecrets, sealedAnswers], signal)
+    return await reseal(this.#ctx, [sealedSecrets, sealedPreviousSecrets, sealedResults], signal)
   }
 
   /**
