@@ -225,11 +225,14 @@ async function finishEarly(tx: Tx, sequenceId: number, enrolment: queries.DueEnr
 /** Writes a skipped message for a contact whose address must not be mailed, and continues with the next step. */
 async function skipStep(tx: Tx, sequenceId: number, enrolment: queries.DueEnrolment, stepId: number): Promise<void> {
   const contactId = enrolment.contact_id!
-  const at = now(tx)
   const messageId = await insertStepMessage(tx, {
-    ...{ client_id: tx.clientId, uuid: randomUUID(), created_at: at, contact_id: contactId, sequence_id: sequenceId },
-    ...{ step_id: stepId, status: 'skipped', reason: 'suppressed', attempts: 0, due_at: at },
-    ...{ claim: null, claimed_at: null, lease_until: null },
+    ...newMessage(tx, sequenceId, contactId, stepId),
+    status: 'skipped',
+    reason: 'suppressed',
+    attempts: 0,
+    claim: null,
+    claimed_at: null,
+    lease_until: null,
   })
   await advance(tx, { sequenceId, contactId, stepId, messageId: messageId!, isSent: false })
 }
@@ -244,13 +247,30 @@ async function claimStep(
 ): Promise<ClaimedMessage> {
   const contact = recipientOf(enrolment)
   const claim = newClaim(tx)
-  const uuid = randomUUID()
-  const at = now(tx)
+  const message = newMessage(tx, source.id, contact.id, stepId)
   const id = await insertStepMessage(tx, {
-    ...{ client_id: tx.clientId, uuid, created_at: at, contact_id: contact.id, sequence_id: source.id },
-    ...{ step_id: stepId, status: 'pending', reason: null, attempts: 1, due_at: at },
-    ...{ claim, claimed_at: at, lease_until: leaseEnd(tx) },
+    ...message,
+    status: 'pending',
+    reason: null,
+    attempts: 1,
+    claim,
+    claimed_at: message.created_at,
+    lease_until: leaseEnd(tx),
   })
   await setUnderWay(tx, { ids: [enrolment.id] })
-  return { id: id!, uuid, source, stepId, version, attempt: 1, claim, contact, envelope }
+  return { id: id!, uuid: message.uuid, source, stepId, version, attempt: 1, claim, contact, envelope }
+}
+
+/** The columns that every new message of a step has. */
+function newMessage(tx: Tx, sequence_id: number, contact_id: number, step_id: number) {
+  const created_at = now(tx)
+  return {
+    client_id: tx.clientId,
+    uuid: randomUUID(),
+    created_at,
+    contact_id,
+    sequence_id,
+    step_id,
+    due_at: created_at,
+  }
 }
