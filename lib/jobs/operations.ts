@@ -155,11 +155,19 @@ export async function replaceState(tx: Tx, id: number, state: object): Promise<v
   await queries.updateState(tx, { id, state: JSON.stringify(state) })
 }
 
+/**
+ * Deletes rows until none are left, each batch in a transaction. Other work runs between them.
+ *
+ * @param deleteBatch Deletes a batch, and returns the number of its rows.
+ */
+export async function deleteAll(ctx: Context, deleteBatch: (tx: Tx) => Promise<number>): Promise<void> {
+  while ((await transact(ctx, deleteBatch)) > 0) await nextTurn()
+}
+
 /** Deletes the jobs that finished before the retention time, in batches. */
 export async function deleteFinishedJobs(ctx: Context): Promise<void> {
   const before = timestamp(ctx.clock() - ctx.local.webhooks.settings.retentionDays * dayMs)
-  const deleteBatch = () => transact(ctx, (tx) => queries.deleteFinished(tx, { before, limit: maxRowsPerBatch }))
-  while ((await deleteBatch()) > 0) await nextTurn()
+  await deleteAll(ctx, (tx) => queries.deleteFinished(tx, { before, limit: maxRowsPerBatch }))
 }
 
 function handlerOf(ctx: Context, kind: string): JobHandler {
