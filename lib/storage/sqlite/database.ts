@@ -137,7 +137,7 @@ function target({ handle, connection, indexSearch, toMailkeepError, files }: Tar
     async begin() {
       // The host may have a transaction open on a shared handle. Wait for it like for another process.
       if (handle.inTransaction) return false
-      files?.checkIfMissing()
+      if (files?.isMissing) files.check() // so that no more writes go to files that may be lost
       try {
         begin.run()
         return true
