@@ -29,10 +29,7 @@ export interface Context extends Scope {
   readonly caller: Caller
 }
 
-/**
- * Where a change comes from: a request of the API, the host app, a file, the command line, what a contact did on a page or
- * with a link, or a report of the mail provider.
- */
+/** Where a change comes from. `sourceMeanings` says what each means. */
 export type Source =
   | 'api'
   | 'library'

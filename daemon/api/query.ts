@@ -37,8 +37,8 @@ export function readQuery(query: string): Record<string, unknown> {
 }
 
 /**
- * Adds a value to a field. A field in several forms, or in an unknown one such as `lists[a][b]`, becomes an object with an
- * unusable value, which the library refuses under the field's name.
+ * Adds a value to a field. A field in several forms, or in an unknown one such as `lists[a][b]`, becomes an object that no
+ * filter accepts. The library then refuses it under the field's name.
  */
 function withValue(known: Field | undefined, brackets: string | undefined, value: string): Field {
   const isList = brackets === undefined || listPosition.test(brackets)

@@ -37,7 +37,7 @@ export interface JobResult {
 }
 
 /**
- * Runs one batch of a job. The batch, its result and the lock on the job share one transaction, so no other process runs
+ * Runs one batch of a job. The batch, its result and the lock on the job share one transaction. So no other process runs
  * the job at the same time, and no batch is lost or counted twice. When it throws, the job is retried later.
  *
  * It may change at most `maxRowsPerBatch` rows, and may await only statements.
