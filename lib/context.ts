@@ -3,10 +3,10 @@ import type { TokenCache } from './clients/token-cache.ts'
 import type { AddressHash } from './consent/address-hash.ts'
 import type { Change } from './consent/history.ts'
 import type { LinkKey } from './consent/links.ts'
-import type { QueueBatch } from './contacts/batch-size.ts'
 import { invalid } from './errors.ts'
 import type { HoldKey } from './idempotency/operations.ts'
 import type { IdentityProvider } from './identities/schema.ts'
+import type { QueueBatch } from './jobs/batch-queue.ts'
 import type { JobHandlers } from './jobs/operations.ts'
 import type { Logger } from './logger.ts'
 import type { Sealer } from './sealing/seal.ts'
@@ -29,10 +29,7 @@ export interface Context extends Scope {
   readonly caller: Caller
 }
 
-/**
- * Where a change comes from: a request of the API, the host app, a file, the command line, what a contact did on a page or
- * with a link, or a report of the mail provider.
- */
+/** Where a change comes from. `sourceMeanings` says what each means. */
 export type Source =
   | 'api'
   | 'library'

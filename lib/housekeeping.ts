@@ -8,7 +8,7 @@ import { mergeJobs } from './contacts/merging.ts'
 import { searchPurgeJobs, tidySearches } from './contacts/search.ts'
 import type { Context } from './context.ts'
 import { isMailkeepError } from './errors.ts'
-import { deleteExpiredAnswers, deleteResultsOfClient } from './idempotency/operations.ts'
+import { deleteExpiredResults, deleteResultsOfClient } from './idempotency/operations.ts'
 import { deleteIdentitiesOfClient } from './identities/operations.ts'
 import { deleteExpiredImports, deleteImportsOfClient } from './imports/operations.ts'
 import { deleteFinishedJobs, type JobHandlers, nextJobMs, runDueJob } from './jobs/operations.ts'
@@ -153,7 +153,7 @@ export class Housekeeping {
     void this.#logAndRetry(async () => {
       await deleteExpired(this.#ctx)
       await deleteExpiredMessages(this.#ctx)
-      await deleteExpiredAnswers(this.#ctx)
+      await deleteExpiredResults(this.#ctx)
       await deleteFinishedJobs(this.#ctx)
       await deleteExpiredEntries(this.#ctx)
       await deleteExpiredImports(this.#ctx)

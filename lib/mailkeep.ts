@@ -7,13 +7,13 @@ import { TokenCache } from './clients/token-cache.ts'
 import { addressHash } from './consent/address-hash.ts'
 import { linkKey } from './consent/links.ts'
 import type { LinksApi } from './contacts/api-types.ts'
-import { batchQueue } from './contacts/batch-size.ts'
 import type { Caller, Context } from './context.ts'
 import { closed } from './errors.ts'
 import { jobHandlers } from './housekeeping.ts'
-import { holdKeys, sealedAnswers } from './idempotency/operations.ts'
+import { holdKeys, sealedResults } from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
 import type { Identity } from './identities/schema.ts'
+import { batchQueue } from './jobs/batch-queue.ts'
 import { type Logger, silent } from './logger.ts'
 import {
   type CloseOptions,
@@ -249,7 +249,7 @@ export class Mailkeep {
    */
   async resealSecrets(options: AbortInput = {}): Promise<number> {
     const { signal } = parse(AbortOptions, options, 'options')
-    return await reseal(this.#ctx, [sealedSecrets, sealedPreviousSecrets, sealedAnswers], signal)
+    return await reseal(this.#ctx, [sealedSecrets, sealedPreviousSecrets, sealedResults], signal)
   }
 
   /**

@@ -1,5 +1,5 @@
-import { type Logger, type Mailkeep, MailkeepError } from '../../lib/index.ts'
-import { refuseUnknownNames } from '../../lib/internal.ts'
+import type { Logger, Mailkeep } from '../../lib/index.ts'
+import { invalid, refuseUnknownNames } from '../../lib/internal.ts'
 
 /** Log for unexpected errors. */
 export type ErrorLog = Pick<Logger, 'error'>
@@ -37,10 +37,6 @@ const rules: Readonly<Record<string, Rule>> = {
     allows: (value) => typeof (value as Partial<ErrorLog> | null)?.error === 'function',
     must: 'an object with the function error',
   },
-}
-
-function invalid(option: string, message: string): MailkeepError {
-  return new MailkeepError('validation_failed', message, { errors: { [option]: [message] } })
 }
 
 /** Checks the shape instead of the class, because the host may have loaded another copy of the package. */

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { MailkeepError } from '../../lib/index.ts'
+import { invalid } from '../../lib/internal.ts'
 import { findInexactNumber } from './exact-numbers.ts'
 import { type ApiRequest, declaredBody, header } from './http-types.ts'
 
@@ -24,19 +25,6 @@ export async function readFields(request: ApiRequest): Promise<Fields> {
   if (bytes.length === 0) return {}
   if (!known) throw unsupported()
   return decode(bytes)
-}
-
-/** Maximum unknown fields named in an error. Naming all of them could make the answer larger than the request. */
-const maxNamedFields = 100
-
-/** Refuses all fields, for operations without a body. */
-export function refuseFields(fields: Fields): void {
-  const names = Object.keys(fields)
-  if (names.length === 0) return
-  const message = 'There is no such field here: this operation takes none.'
-  // Use entries instead of assignment, because a field may be named __proto__.
-  const errors = Object.fromEntries(names.slice(0, maxNamedFields).map((name) => [name, [message]]))
-  throw new MailkeepError('validation_failed', 'This operation takes no fields.', { errors })
 }
 
 /** Returns the media type of a body in UTF-8 that is not compressed; undefined for any other body. */
@@ -70,15 +58,10 @@ function decode(bytes: Uint8Array): Fields {
   // A number that JSON.parse changes would be stored and sent with another value.
   const inexact = findInexactNumber(text)
   if (inexact !== undefined) {
-    throw refused(inexact || 'body', 'This number cannot be kept exactly (64-bit floating point). Send it as a string.')
+    throw invalid(inexact || 'body', 'This number cannot be kept exactly (64-bit floating point). Send it as a string.')
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw refused('body', 'The body must be a JSON object.')
+    throw invalid('body', 'The body must be a JSON object.')
   }
   return value as Fields
-}
-
-function refused(field: string, message: string): MailkeepError {
-  // Use entries instead of assignment, because a field may be named __proto__.
-  return new MailkeepError('validation_failed', message, { errors: Object.fromEntries([[field, [message]]]) })
 }

@@ -1,4 +1,5 @@
 import { type ErrorCode, isMailkeepError, MailkeepError, type RateLimit } from '../../lib/index.ts'
+import { invalid } from '../../lib/internal.ts'
 import type { ErrorLog } from './api-options.ts'
 
 /** HTTP status of each error code. */
@@ -28,8 +29,7 @@ export function methodNotAllowed(): MailkeepError {
 }
 
 export function noConsole(): MailkeepError {
-  const problem = 'The console is switched off, so the link would open nothing: set MAILKEEP_CONSOLE=true.'
-  return new MailkeepError('validation_failed', problem, { errors: { console: [problem] } })
+  return invalid('console', 'The console is switched off, so the link would open nothing: set MAILKEEP_CONSOLE=true.')
 }
 
 /** `Retry-After` when the service is busy or shutting down. */

@@ -1,8 +1,7 @@
 import { type ClientMailkeep, type ClientOperations, MailkeepError, type Principal } from '../../lib/index.ts'
+import { invalid } from '../../lib/internal.ts'
 import { type ApiRequest, header } from './http-types.ts'
 import type { Outcome, Route } from './routes/route.ts'
-
-const name = 'Idempotency-Key'
 
 export const keyPattern = /^[\x21-\x7e]{1,255}$/
 
@@ -20,8 +19,7 @@ export function keyOf(request: ApiRequest, route: Route): string | undefined {
   if (!takesKey(route)) return undefined
   const key = header(request, 'idempotency-key')
   if (key === undefined || keyPattern.test(key)) return key
-  const message = 'This must be 1–255 visible characters of ASCII.'
-  throw new MailkeepError('validation_failed', message, { errors: { [name]: [message] } })
+  throw invalid('Idempotency-Key', 'This must be 1–255 visible characters of ASCII.')
 }
 
 /**

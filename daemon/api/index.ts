@@ -1,16 +1,16 @@
 /** The HTTP API without a server: maps a request, as plain data, to an answer, as plain data. */
 
-import { type ClientOperations, type Mailkeep, type Principal, unchecked } from '../../lib/index.ts'
+import { type ClientOperations, type Mailkeep, MailkeepError, type Principal, unchecked } from '../../lib/index.ts'
 import { checkApiOptions, type ErrorLog, errorLogOf } from './api-options.ts'
 import { type Authenticate, askHost, authenticate, requireRole } from './authenticate.ts'
-import { readFields, refuseFields } from './body.ts'
+import { readFields } from './body.ts'
 import { encodeDownload } from './download.ts'
 import { encode, encodeError, type ResponseContext, requestIdOf } from './encode.ts'
 import { methodNotAllowed, noConsole, nothingHere, toPublicError } from './errors.ts'
 import { type ApiRequest, type ApiResponse, header } from './http-types.ts'
 import { keyOf, performOnce, performThenStore } from './idempotency.ts'
 import { type Inbound, inboundPages } from './inbound.ts'
-import { readQuery, refuseParameters } from './query.ts'
+import { readQuery } from './query.ts'
 import { compileRoutes } from './router.ts'
 import { routes } from './routes/index.ts'
 import type { Call, Outcome, Route } from './routes/route.ts'
@@ -188,13 +188,29 @@ async function perform(
 /** Reads the request's query and body as its route requires. */
 async function inputOf(request: ApiRequest, route: Route, target: Target): Promise<Omit<Call, 'client' | 'params'>> {
   const query = readQuery(target.query)
-  if (!route.query) refuseParameters(query)
+  if (!route.query) refuseAny('parameter', query)
   const upload = route.body === 'file' ? { upload: await readUpload(request) } : {}
   const { method } = request
   const takesFields = route.body !== undefined || method === 'POST' || method === 'PUT' || method === 'PATCH'
   const body = takesFields && route.body !== 'file' ? await readFields(request) : {}
-  if (route.body === undefined) refuseFields(body)
+  if (route.body === undefined) refuseAny('field', body)
   return { query, body, accept: header(request, 'accept') ?? '', ...upload }
+}
+
+/** Maximum names in an error. Naming all of them could make the answer larger than the request. */
+const maxNames = 100
+
+/**
+ * Refuses every field of a body or parameter of a query, for routes without any.
+ *
+ * @throws MailkeepError `validation_failed` on each of them.
+ */
+function refuseAny(kind: 'field' | 'parameter', given: Readonly<Record<string, unknown>>): void {
+  const names = Object.keys(given).slice(0, maxNames)
+  if (names.length === 0) return
+  const message = `There is no such ${kind} here: this operation takes none.`
+  const errors = Object.fromEntries(names.map((name) => [name, [message]]))
+  throw new MailkeepError('validation_failed', message, { errors })
 }
 
 /** @returns The body of an answer; undefined for none. */

@@ -1,4 +1,4 @@
-import { MailkeepError } from '../../lib/index.ts'
+import { invalid } from '../../lib/internal.ts'
 
 /** Enough for three filters of 100 values each. */
 const maxParameters = 500
@@ -24,8 +24,7 @@ interface FieldObject {
 export function readQuery(query: string): Record<string, unknown> {
   if (query === '') return {}
   if (countParameters(query) > maxParameters) {
-    const message = `A query has at most ${maxParameters} parameters.`
-    throw new MailkeepError('validation_failed', message, { errors: { query: [message] } })
+    throw invalid('query', `A query has at most ${maxParameters} parameters.`)
   }
   // An object without a prototype, because parameters may be named `__proto__` or `constructor`.
   const fields: Record<string, Field> = Object.create(null)
@@ -38,8 +37,8 @@ export function readQuery(query: string): Record<string, unknown> {
 }
 
 /**
- * Adds a value to a field. A field in several forms, or in an unknown one such as `lists[a][b]`, becomes an object with an
- * unusable value, which the library refuses under the field's name.
+ * Adds a value to a field. A field in several forms, or in an unknown one such as `lists[a][b]`, becomes an object that no
+ * filter accepts. The library then refuses it under the field's name.
  */
 function withValue(known: Field | undefined, brackets: string | undefined, value: string): Field {
   const isList = brackets === undefined || listPosition.test(brackets)
@@ -57,20 +56,6 @@ function withValue(known: Field | undefined, brackets: string | undefined, value
 
 function isObject(field: Field | undefined): field is FieldObject {
   return typeof field === 'object' && !Array.isArray(field)
-}
-
-/**
- * Refuses all parameters, for routes without any.
- *
- * @throws MailkeepError `validation_failed` on each parameter.
- */
-export function refuseParameters(query: Readonly<Record<string, unknown>>): void {
-  const names = Object.keys(query).slice(0, 100)
-  if (names.length === 0) return
-  const message = 'There is no such parameter here: this operation takes none.'
-  throw new MailkeepError('validation_failed', message, {
-    errors: Object.fromEntries(names.map((name) => [name, [message]])),
-  })
 }
 
 function countParameters(query: string): number {

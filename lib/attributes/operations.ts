@@ -2,13 +2,15 @@ import { audit } from '../audit/operations.ts'
 import { lockClient } from '../clients/operations.ts'
 import type { Context, Tx } from '../context.ts'
 import { invalid, MailkeepError } from '../errors.ts'
+import { lockBatches } from '../jobs/batch-queue.ts'
 import { inBatches } from '../jobs/batches.ts'
 import {
   again,
   deleteInTwoPasses,
   done,
-  type JobHandler,
+  type Job,
   type JobHandlers,
+  type JobResult,
   maxRowsPerBatch,
   runOrEnqueue,
   secondPassDelayMs,
@@ -52,7 +54,7 @@ export async function updateAttributeSettings(ctx: Context, input: AttributeSett
       await deleteInTwoPasses(tx, clearAttribute, { targetId: id })
     }
     for (const name of names) {
-      const row = await queries.insertIndexed(tx, { client_id: tx.clientId, name, ready: false })
+      const row = await queries.insertIndexed(tx, { client_id: tx.clientId, name })
       await runOrEnqueue(tx, fillAttribute, { targetId: row!.id, state: {} })
     }
     await audit(tx, 'attributes.declared', tx.clientId)
@@ -68,11 +70,11 @@ interface FillState {
   readonly isSecondPass?: boolean
 }
 
-async function fillBatch(tx: Tx, { targetId, state }: Parameters<JobHandler>[1]): ReturnType<JobHandler> {
+async function fillBatch(tx: Tx, { targetId, state }: Job): Promise<JobResult> {
   const attribute = await queries.findIndexed(tx, { client_id: tx.clientId, id: targetId })
   if (!attribute) return done() // it is no longer indexed
   const { after = 0, isSecondPass = false } = state as FillState
-  if (tx.storage.dialect.lock) await queries.lockBatches(tx, { name: `batches ${tx.clientId}` })
+  await lockBatches(tx)
   const page = await queries.listContactIds(tx, { client_id: tx.clientId, after, limit: maxRowsPerBatch })
   const found = await queries.lockValues(tx, { ids: page.map(({ id }) => id), name: attribute.name })
   const values = found.flatMap(({ id, value }) =>
@@ -81,7 +83,7 @@ async function fillBatch(tx: Tx, { targetId, state }: Parameters<JobHandler>[1])
   if (values.length > 0) await queries.saveValues(tx, { values })
   if (page.length === maxRowsPerBatch) return again({ after: page.at(-1)!.id, isSecondPass })
   if (isSecondPass) return done()
-  await queries.markReady(tx, { id: targetId, ready: true })
+  await queries.markReady(tx, { id: targetId })
   if (!tx.storage.dialect.concurrentWriters) return done()
   return again({ after: 0, isSecondPass: true }, tx.clock() + secondPassDelayMs)
 }

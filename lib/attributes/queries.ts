@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
-import { bool, int, ints, rows, statement, text } from '../storage/statement.ts'
+import { int, ints, rows, statement, text } from '../storage/statement.ts'
 
 /** Returns the client's indexed attributes, in any order: every save reads them, and sorting would cost the most. */
 export const listIndexed = statement.all({ client_id: int }, (db, p) =>
@@ -15,20 +15,23 @@ export const findIndexed = statement({ client_id: int, id: int }, (db, p) =>
     .where('id', '=', p.id),
 )
 
-export const insertIndexed = statement({ client_id: int, name: text, ready: bool }, (db, row) =>
-  db.insertInto('mailkeep_indexed_attribute').values(row).returning('id'),
+export const insertIndexed = statement({ client_id: int, name: text }, (db, row) =>
+  db
+    .insertInto('mailkeep_indexed_attribute')
+    .values({ ...row, ready: sql.lit(false) })
+    .returning('id'),
 )
 
 export const deleteIndexed = statement.affected({ client_id: int, id: int }, (db, p) =>
   db.deleteFrom('mailkeep_indexed_attribute').where('client_id', '=', p.client_id).where('id', '=', p.id),
 )
 
-export const markReady = statement({ id: int, ready: bool }, (db, p) =>
-  db.updateTable('mailkeep_indexed_attribute').set({ ready: p.ready }).where('id', '=', p.id),
+export const markReady = statement({ id: int }, (db, p) =>
+  db
+    .updateTable('mailkeep_indexed_attribute')
+    .set({ ready: sql.lit(true) })
+    .where('id', '=', p.id),
 )
-
-/** Takes the lock that batches of imports take, because both lock many contacts, in different orders. */
-export const lockBatches = statement({ name: text }, (_, p, dialect) => dialect.lock!(p.name))
 
 /** Returns the ids of the client's next contacts, by ascending id. */
 export const listContactIds = statement.all({ client_id: int, after: int, limit: int }, (_, p, dialect) => {

@@ -1,9 +1,8 @@
 import { type Context, now, type Tx } from '../context.ts'
-import { maxRowsPerBatch } from '../jobs/operations.ts'
+import { deleteAll, maxRowsPerBatch } from '../jobs/operations.ts'
 import { mapPage, type Page, readPage } from '../page.ts'
 import { parse } from '../parse.ts'
-import { transact } from '../storage/transaction.ts'
-import { nextTurn, timestamp } from '../time.ts'
+import { timestamp } from '../time.ts'
 import * as queries from './queries.ts'
 import { type AuditEntry, AuditQuery, type AuditQueryInput, type ChangeType, entryFrom } from './schema.ts'
 
@@ -53,5 +52,5 @@ export async function listAuditLog(ctx: Context, query?: AuditQueryInput): Promi
 /** Deletes entries older than 90 days, in batches. */
 export async function deleteExpiredEntries(ctx: Context): Promise<void> {
   const batch = { before: timestamp(ctx.clock() - retentionMs), limit: maxRowsPerBatch }
-  while ((await transact(ctx, (tx) => queries.deleteOldEntries(tx, batch))) === maxRowsPerBatch) await nextTurn()
+  await deleteAll(ctx, (tx) => queries.deleteOldEntries(tx, batch))
 }

@@ -82,7 +82,7 @@ export async function deleteClient(ctx: Context, id: number): Promise<void> {
     requireId('clientId', id)
     const deleted_at = now(tx)
     if (!(await queries.markClientDeleted(tx, { id, deleted_at }))) throw notFound('client')
-    await queries.switchOffEndpointsOf(tx, { client_id: id, active: false })
+    await queries.switchOffEndpointsOf(tx, { client_id: id })
     await queries.revokeTokensOf(tx, { client_id: id, revoked_at: deleted_at })
     tx.transaction.afterCommit(() => {
       tx.local.tokens.clear()

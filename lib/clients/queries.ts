@@ -1,5 +1,6 @@
+import { sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
-import { bool, int, nullable, statement, text, time, word } from '../storage/statement.ts'
+import { int, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { Role } from './schema.ts'
 
 export const insertClient = statement({ uuid: text, name: text, created_at: time }, (db, row) =>
@@ -85,10 +86,10 @@ export const markTokenUsed = statement({ id: int, last_used_at: time }, (db, p) 
 )
 
 /** Switches off all endpoints of a client, so that its due deliveries are held instead of claimed. */
-export const switchOffEndpointsOf = statement({ client_id: int, active: bool }, (db, p) =>
+export const switchOffEndpointsOf = statement({ client_id: int }, (db, p) =>
   db
     .updateTable('mailkeep_endpoint')
-    .set({ active: p.active, disabled_reason: 'manual' })
+    .set({ active: sql.lit(false), disabled_reason: 'manual' })
     .where('client_id', '=', p.client_id),
 )
 

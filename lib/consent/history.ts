@@ -1,4 +1,5 @@
 /** The history of a contact's memberships: append-only, written in the transaction of the change. */
+import { groupBy } from '../collections.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import type { BatchStep } from '../jobs/batches.ts'
 import { listPage, mapPage, type Page, type PageInput, type Range } from '../page.ts'
@@ -60,13 +61,16 @@ export async function findChangesSince(
   contactIds: readonly number[],
   changeId: number,
 ): Promise<Map<number, Change[]>> {
-  const changes = new Map<number, Change[]>()
-  for (const row of await queries.listChangesSince(ctx, { contact_ids: contactIds, after: changeId })) {
-    const { contact_id: contactId, type, list_id, topic_id } = row
-    const change = { contactId, type, ...(list_id && { listId: list_id }), ...(topic_id && { topicId: topic_id }) }
-    changes.set(contactId, [...(changes.get(contactId) ?? []), change])
-  }
-  return changes
+  const rows = await queries.listChangesSince(ctx, { contact_ids: contactIds, after: changeId })
+  const changes = rows.map(
+    ({ contact_id: contactId, type, list_id, topic_id }): Change => ({
+      contactId,
+      type,
+      ...(list_id && { listId: list_id }),
+      ...(topic_id && { topicId: topic_id }),
+    }),
+  )
+  return groupBy(changes, ({ contactId }) => contactId)
 }
 
 /** Returns the ids of the lists that a contact left itself, on the page of its preferences, and was not removed from since. */

@@ -1,7 +1,6 @@
-/** How much one transaction of many contacts writes, and how many run at a time. */
-import PQueue from 'p-queue'
+/** How much one transaction of many contacts writes. */
 import type { Context } from '../context.ts'
-import { countRecipients, findSubscribers } from '../webhooks/outbox.ts'
+import { countSubscribed, findEventEndpoints } from '../webhooks/outbox.ts'
 import { type EventType, eventTypes } from '../webhooks/schema.ts'
 import type { NewContact } from './schema.ts'
 
@@ -21,8 +20,8 @@ export interface DeliveryCounts {
 }
 
 export async function countDeliveries(ctx: Context): Promise<DeliveryCounts> {
-  const subscribers = await findSubscribers(ctx)
-  const count = (type: EventType) => countRecipients(subscribers, type)
+  const endpoints = await findEventEndpoints(ctx)
+  const count = (type: EventType) => countSubscribed(endpoints, type)
   return {
     perContact: count('contact.subscribed') + Math.max(count('contact.created'), count('contact.updated')),
     perTag: count('contact.tagged'),
@@ -43,20 +42,4 @@ export function rowsOf({ tags = [], attributes, restored }: Counted, { perTag, p
   return (
     1 + tags.length * (1 + perTag) + memberships * (1 + perContact) + Math.floor(characters / attributeCharactersPerRow)
   )
-}
-
-export type QueueBatch = <T>(save: () => Promise<T>) => Promise<T>
-
-/** Runs batches one at a time, so that a single save waits for at most one or two batches of imports. */
-export function batchQueue(): QueueBatch {
-  const queue = new PQueue({ concurrency: 1 })
-  return (save) => queue.add(save)
-}
-
-/** Saves a batch when it is its turn. Inside a transaction of the caller it does not wait for other batches. */
-export async function inTurn<T>(ctx: Context, signal: AbortSignal | undefined, save: () => Promise<T>): Promise<T> {
-  signal?.throwIfAborted()
-  if (!ctx.transaction) return await ctx.local.queueBatch(save)
-  await ctx.transaction.pause()
-  return await save()
 }

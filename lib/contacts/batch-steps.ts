@@ -1,19 +1,18 @@
 /** Runs operations of a batch that concern different contacts, those of one kind together. */
 import { type Change, recordHistory } from '../consent/history.ts'
 import { now, requirePublicUrl, type Tx } from '../context.ts'
-import { isMailkeepError } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
 import { findLists } from '../lists/operations.ts'
 import type { List } from '../lists/schema.ts'
 import { fold } from '../parse.ts'
 import { findTagsByName } from '../tags/operations.ts'
-import { findSubscribers, type Subscribers } from '../webhooks/outbox.ts'
+import { type EventEndpoints, findEventEndpoints } from '../webhooks/outbox.ts'
 import { auditEvents } from './audit-entries.ts'
 import type { BatchOperation, BatchOperationName, BatchOperationResult } from './batch-schema.ts'
 import { saveContacts, savedEvents } from './bulk.ts'
-import type { StoredByEmail } from './bulk-limits.ts'
+import { findListsNearLimit, findTagsNearLimit, type StoredByEmail } from './bulk-limits.ts'
 import { addTagsToMany, joinLists } from './bulk-memberships.ts'
-import { orRefused } from './bulk-merge.ts'
+import { isRefused, orRefused } from './bulk-merge.ts'
 import * as bulk from './bulk-queries.ts'
 import { needsConfirmation } from './double-opt-in.ts'
 import { type ContactEvent, raiseContactEvents } from './events.ts'
@@ -33,7 +32,7 @@ export interface Planned extends BatchOperation {
 export type Step = ReadonlyMap<string, Planned>
 
 interface State {
-  readonly subscribers: Subscribers
+  readonly endpoints: EventEndpoints
   readonly lists: ReadonlyMap<number, List>
   /** The contacts that exist, by folded e-mail address. */
   readonly stored: ReadonlyMap<string, StoredByEmail>
@@ -48,7 +47,7 @@ export async function runStep(tx: Tx, step: Step): Promise<Iterable<[number, Bat
   const stored = await bulk.lockContactsByEmail(tx, { client_id: tx.clientId, email_keys: [...step.keys()] })
   const listIds = [...new Set(operations.flatMap(({ lists }) => lists))]
   const state: State = {
-    subscribers: await findSubscribers(tx),
+    endpoints: await findEventEndpoints(tx),
     lists: listIds.length > 0 ? await findLists(tx, listIds) : new Map(),
     stored: new Map(stored.map((contact) => [contact.email_key, contact])),
     events: [],
@@ -62,7 +61,7 @@ export async function runStep(tx: Tx, step: Step): Promise<Iterable<[number, Bat
   }
   await auditEvents(tx, state.events)
   await recordHistory(tx, state.changes)
-  await raiseContactEvents(tx, state.subscribers, state.events)
+  await raiseContactEvents(tx, state.endpoints, state.events)
   return state.results
 }
 
@@ -100,48 +99,15 @@ async function refuseOverLimits(tx: Tx, { stored, results }: State, operations: 
     const contact = stored.get(each.key)
     if (contact && each.op !== 'remove_from_list' && each.op !== 'untag') adding.set(contact.id, each)
   }
-  const withLists = [...adding].filter(([, { lists }]) => lists.length > 0)
-  for (const [id, taken] of await nearLimit(withLists, 'lists', {
-    find: (ids, more_than) => bulk.listWithManyLists(tx, { contact_ids: ids, more_than }),
-    list: async (ids) =>
-      (await bulk.listMemberships(tx, { contact_ids: ids })).map((row) => [row.contact_id, row.list_id]),
-  })) {
+  const counts = (what: 'lists' | 'tags') => new Map([...adding].map(([id, operation]) => [id, operation[what].length]))
+  for (const [id, taken] of await findListsNearLimit(tx, counts('lists'))) {
     const { at, lists } = adding.get(id)!
     if (new Set([...taken, ...lists]).size > inputLimits.lists) refuse(results, at, tooMany('lists').errors!)
   }
-  const withTags = [...adding].filter(([, { tags }]) => tags.length > 0)
-  for (const [id, taken] of await nearLimit(withTags, 'tags', {
-    find: (ids, more_than) => bulk.listWithManyTags(tx, { contact_ids: ids, more_than }),
-    list: async (ids) =>
-      (await bulk.listTagKeys(tx, { contact_ids: ids })).map((row) => [row.contact_id, row.name_key]),
-  })) {
+  for (const [id, taken] of await findTagsNearLimit(tx, counts('tags'))) {
     const { at, tags } = adding.get(id)!
     if (new Set([...taken, ...tags.map(fold)]).size > inputLimits.tags) refuse(results, at, tooMany('tags').errors!)
   }
-}
-
-interface Taken<T> {
-  find(ids: number[], moreThan: number): Promise<{ contact_id: number }[]>
-  list(ids: number[]): Promise<[number, T][]>
-}
-
-/** Returns what the contacts near a limit have. There are few, so most batches read none. */
-async function nearLimit<T>(
-  adding: readonly [number, Planned][],
-  what: 'lists' | 'tags',
-  { find, list }: Taken<T>,
-): Promise<Map<number, Set<T>>> {
-  const taken = new Map<number, Set<T>>()
-  if (adding.length === 0) return taken
-  const most = Math.max(...adding.map(([, operation]) => operation[what].length))
-  const near = await find(
-    adding.map(([id]) => id),
-    inputLimits[what] - most,
-  )
-  if (near.length === 0) return taken
-  for (const { contact_id } of near) taken.set(contact_id, new Set())
-  for (const [id, value] of await list([...taken.keys()])) taken.get(id)!.add(value)
-  return taken
 }
 
 type Run = (tx: Tx, state: State, operations: readonly Planned[]) => Promise<void>
@@ -171,10 +137,14 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
       const stored = state.stored.get(operation.key)!
       const { texts, tags, attributes } = operation.change!
       if (tags) await tx.transaction.pause() // a contact may have hundreds of other tags
-      const merged = attempt(state, operation, () => mergeAttributes(stored, attributes))
-      if (!merged) continue
+      const merged = orRefused(() => ({ attributes: mergeAttributes(stored, attributes) }))
+      if (isRefused(merged)) {
+        refuse(state.results, operation.at, merged.refused.errors!)
+        continue
+      }
       const { id: contactId } = stored
-      if (await saveChanges(tx, stored, texts, merged.value)) state.events.push({ type: 'contact.updated', contactId })
+      if (await saveChanges(tx, stored, texts, merged.attributes))
+        state.events.push({ type: 'contact.updated', contactId })
       const { tagged = [], untagged = [] } = tags ? await replaceTags(tx, contactId, tags) : {}
       for (const tagId of tagged) state.events.push({ type: 'contact.tagged', contactId, tagId })
       for (const tagId of untagged) state.events.push({ type: 'contact.untagged', contactId, tagId })
@@ -256,17 +226,6 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
 
 function finish({ stored, results }: State, operations: readonly Planned[]): void {
   for (const { at, key } of operations) results.set(at, { status: 'done', id: stored.get(key)!.id })
-}
-
-/** Refuses the operation if `make` finds it invalid. */
-function attempt<T>({ results }: State, { at }: Planned, make: () => T): { readonly value: T } | undefined {
-  try {
-    return { value: make() }
-  } catch (error) {
-    if (!isMailkeepError(error, 'validation_failed')) throw error
-    refuse(results, at, error.errors!)
-    return undefined
-  }
 }
 
 async function joinAll(tx: Tx, state: State, contacts: readonly (readonly [Planned, number])[]): Promise<void> {

@@ -1,6 +1,7 @@
 /** Many operations on contacts in one call. */
 import { type Context, isAdmin, type Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
+import { inTurn, lockBatches } from '../jobs/batch-queue.ts'
 import { parse } from '../parse.ts'
 import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
@@ -11,9 +12,8 @@ import {
   type BatchOperationResult,
   parseOperation,
 } from './batch-schema.ts'
-import { countDeliveries, type DeliveryCounts, inTurn, maxRowsPerTransaction, rowsOf } from './batch-size.ts'
+import { countDeliveries, type DeliveryCounts, maxRowsPerTransaction, rowsOf } from './batch-size.ts'
 import { type Planned, runStep, type Step } from './batch-steps.ts'
-import { lockBatches } from './bulk.ts'
 import { refusal } from './bulk-merge.ts'
 import { listEmailKeys } from './bulk-queries.ts'
 import { requireMayConfirm } from './double-opt-in.ts'

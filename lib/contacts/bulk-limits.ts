@@ -39,21 +39,54 @@ export async function limitsOf(
   contacts: ByEmail,
 ): Promise<LimitState> {
   const contact_ids = stored.map(({ id }) => id)
-  const tagKeys = new Map<number, Set<string>>()
-  if (contact_ids.length === 0) return { fullOfLists: new Set(), tagKeys }
+  if (contact_ids.length === 0) return { fullOfLists: new Set(), tagKeys: new Map() }
   const full = list
     ? await queries.listFullOfLists(tx, { contact_ids, list_id: list.id, max_lists: inputLimits.lists })
     : []
-  const newTags = stored.map(({ email_key }) => countTags(contacts.get(email_key)!))
-  const more_than = inputLimits.tags - Math.max(...newTags)
-  const tagged = contact_ids.filter((_, at) => newTags[at]! > 0)
-  const near = tagged.length > 0 ? await queries.listWithManyTags(tx, { contact_ids: tagged, more_than }) : []
-  for (const { contact_id } of near) tagKeys.set(contact_id, new Set())
-  if (near.length > 0) {
-    const keys = await queries.listTagKeys(tx, { contact_ids: near.map(({ contact_id }) => contact_id) })
-    for (const { contact_id, name_key } of keys) tagKeys.get(contact_id)!.add(name_key)
+  const newTags = new Map(stored.map(({ id, email_key }) => [id, countTags(contacts.get(email_key)!)]))
+  return {
+    fullOfLists: new Set(full.map(({ contact_id }) => contact_id)),
+    tagKeys: await findTagsNearLimit(tx, newTags),
   }
-  return { fullOfLists: new Set(full.map(({ contact_id }) => contact_id)), tagKeys }
+}
+
+/** Returns the folded names of the tags of contacts near the limit. @param added The number of new tags of contacts. */
+export function findTagsNearLimit(ctx: Context, added: ReadonlyMap<number, number>): Promise<Map<number, Set<string>>> {
+  return findNearLimit(added, inputLimits.tags, {
+    find: (contact_ids, more_than) => queries.listWithManyTags(ctx, { contact_ids, more_than }),
+    list: async (contact_ids) =>
+      (await queries.listTagKeys(ctx, { contact_ids })).map((row) => [row.contact_id, row.name_key]),
+  })
+}
+
+/** Returns the ids of the lists of contacts near the limit. @param added The number of new lists of contacts. */
+export function findListsNearLimit(
+  ctx: Context,
+  added: ReadonlyMap<number, number>,
+): Promise<Map<number, Set<number>>> {
+  return findNearLimit(added, inputLimits.lists, {
+    find: (contact_ids, more_than) => queries.listWithManyLists(ctx, { contact_ids, more_than }),
+    list: async (contact_ids) =>
+      (await queries.listMemberships(ctx, { contact_ids })).map((row) => [row.contact_id, row.list_id]),
+  })
+}
+
+/** Returns what the contacts near a limit have. They are few, so most batches read none. */
+async function findNearLimit<T>(
+  added: ReadonlyMap<number, number>,
+  limit: number,
+  read: {
+    find(contactIds: number[], moreThan: number): Promise<{ contact_id: number }[]>
+    list(contactIds: number[]): Promise<[number, T][]>
+  },
+): Promise<Map<number, Set<T>>> {
+  const adding = [...added].filter(([, count]) => count > 0)
+  if (adding.length === 0) return new Map()
+  const ids = adding.map(([id]) => id)
+  const near = await read.find(ids, limit - Math.max(...adding.map(([, count]) => count)))
+  const taken = new Map(near.map(({ contact_id }) => [contact_id, new Set<T>()]))
+  if (near.length > 0) for (const [id, value] of await read.list([...taken.keys()])) taken.get(id)!.add(value)
+  return taken
 }
 
 export function countTags(contacts: readonly NewContact[]): number {

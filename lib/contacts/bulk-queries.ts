@@ -3,9 +3,6 @@ import { sql } from 'kysely'
 import { bool, int, ints, json, rows, statement, text, texts, time } from '../storage/statement.ts'
 import { storedColumns, textColumns } from './queries.ts'
 
-/** Takes an advisory lock until the transaction ends. SQLite has none, because it allows one writer at a time. */
-export const lockBatches = statement({ name: text }, (_, p, dialect) => dialect.lock!(p.name))
-
 function contactsByEmail(locks: boolean) {
   return statement.all({ client_id: int, email_keys: texts }, (db, p, dialect) =>
     db
@@ -28,11 +25,11 @@ const newColumns = Object.keys(newContact)
 
 /** Inserts the contacts whose e-mail address the client does not have, and returns them. */
 export const insertContacts = statement.all(
-  { client_id: int, created_at: time, unsubscribed_by_contact: bool, contacts: rows(newContact) },
+  { client_id: int, created_at: time, contacts: rows(newContact) },
   (_, p, dialect) => sql<{ id: number; email_key: string }>`
     insert into mailkeep_contact
       (client_id, created_at, unsubscribed_by_contact, ${sql.join(newColumns.map(sql.ref))})
-    select ${p.client_id}, ${p.created_at}, ${p.unsubscribed_by_contact},
+    select ${p.client_id}, ${p.created_at}, false,
       ${sql.join(newColumns.map((name) => sql.ref(`item.${name}`)))}
     from ${dialect.unnestRows(p.contacts, newContact)} where true ${dialect.concurrentWriters ? sql`order by item.email_key` : sql``}
     on conflict (client_id, email_key) do nothing returning id, email_key`,

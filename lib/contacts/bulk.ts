@@ -3,16 +3,17 @@ import { type ChangedContact, indexAttributes } from '../attributes/operations.t
 import { addressErased, findErased } from '../consent/suppressions.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
+import { inTurn, lockBatches } from '../jobs/batch-queue.ts'
 import { inputLimits, withCommas } from '../limits.ts'
 import { getList } from '../lists/operations.ts'
 import type { List } from '../lists/schema.ts'
 import { parse } from '../parse.ts'
 import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
-import { findSubscribers, isWanted } from '../webhooks/outbox.ts'
+import { findEventEndpoints, isWanted } from '../webhooks/outbox.ts'
 import { noAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import { auditOnce } from './audit-entries.ts'
-import { countDeliveries, type DeliveryCounts, inTurn, maxRowsPerTransaction, rowsOf } from './batch-size.ts'
+import { countDeliveries, type DeliveryCounts, maxRowsPerTransaction, rowsOf } from './batch-size.ts'
 import { type ByEmail, countTags, groupByEmail, type LimitState, limitsOf, type StoredByEmail } from './bulk-limits.ts'
 import { addTagsToMany, joinLists } from './bulk-memberships.ts'
 import { type BulkResult, isRefused, type Merged, mergeContacts, orRefused, type Refused } from './bulk-merge.ts'
@@ -142,30 +143,22 @@ async function addBatch(
   const results = await transact(ctx, async (tx) => {
     await lockBatches(tx)
     const list = listId === undefined ? undefined : await getList(tx, listId)
-    const subscribers = await findSubscribers(tx)
+    const endpoints = await findEventEndpoints(tx)
     const saved = await saveContacts(tx, list, steps ? await steps.choose(tx, contacts) : contacts)
     const ids = idsInOrder(entries, saved.results)
     const events = savedEvents(saved, ids)
     const tags = new Map(ids.map((id) => [id, saved.tags.get(id)!]))
-    events.push(...(await addTagsToMany(tx, tags, isWanted(tx, subscribers, 'contact.tagged'))))
+    events.push(...(await addTagsToMany(tx, tags, isWanted(tx, endpoints, 'contact.tagged'))))
     const confirmed = new Set(confirmedIds(entries, saved.results))
     if (list) {
       const joinings = ids.map((contactId) => ({ contactId, list, confirmed: confirmed.has(contactId) }))
       events.push(...(await joinLists(tx, joinings)))
     }
     await onSave(tx)
-    await raiseContactEvents(tx, subscribers, steps ? await steps.complete(tx, saved, events, confirmed) : events)
+    await raiseContactEvents(tx, endpoints, steps ? await steps.complete(tx, saved, events, confirmed) : events)
     return saved.results
   })
   return entries.map((entry) => (isRefused(entry) ? entry : results.get(entry)!))
-}
-
-/**
- * Lets one batch of a client run at a time. Two batches of the same contacts lock them in different orders and would
- * deadlock. A single save locks one contact, and needs no such lock.
- */
-export async function lockBatches(tx: Tx): Promise<void> {
-  if (tx.storage.dialect.lock) await queries.lockBatches(tx, { name: `batches ${tx.clientId}` })
 }
 
 /** The ids of the saved contacts, in the order of their first entries. Events and new tags follow it. */
@@ -264,7 +257,6 @@ async function insertContacts(tx: Tx, newcomers: ByEmail, { results, tags, creat
   const inserted = await queries.insertContacts(tx, {
     client_id: tx.clientId,
     created_at: now(tx),
-    unsubscribed_by_contact: false,
     contacts: [...rows.values()],
   })
   const changed: ChangedContact[] = []

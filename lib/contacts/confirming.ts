@@ -5,7 +5,7 @@ import { notFound } from '../errors.ts'
 import { getList } from '../lists/operations.ts'
 import type { List } from '../lists/schema.ts'
 import { transact } from '../storage/transaction.ts'
-import { findSubscribers, raise } from '../webhooks/outbox.ts'
+import { findEventEndpoints, raise } from '../webhooks/outbox.ts'
 import { type ContactKey, lockContact } from './contact-key.ts'
 import { validSince } from './double-opt-in.ts'
 import { raiseChanges } from './events.ts'
@@ -40,7 +40,7 @@ export async function confirmContact(ctx: Context, listId: number, contactId: Co
     }
     const contact = await getContact(tx, id)
     if (isBack) await raise(tx, 'contact.resubscribed', { contact }, id)
-    await raiseChanges(tx, contact, { joined: list }, await findSubscribers(tx))
+    await raiseChanges(tx, contact, { joined: list }, await findEventEndpoints(tx))
     return contact
   })
 }

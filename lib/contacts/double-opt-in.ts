@@ -3,12 +3,11 @@ import { recordHistory } from '../consent/history.ts'
 import { confirmationLifetimeMs } from '../consent/links.ts'
 import { type Context, isAdmin, now, requirePublicUrl, type Tx } from '../context.ts'
 import { MailkeepError } from '../errors.ts'
-import { maxRowsPerBatch } from '../jobs/operations.ts'
+import { deleteAll, maxRowsPerBatch } from '../jobs/operations.ts'
 import { inputLimits } from '../limits.ts'
 import { findLists } from '../lists/operations.ts'
 import { type List, plainList } from '../lists/schema.ts'
-import { transact } from '../storage/transaction.ts'
-import { nextTurn, timestamp } from '../time.ts'
+import { timestamp } from '../time.ts'
 import type { ContactEvent } from './events.ts'
 import { tooMany } from './limits.ts'
 import * as pending from './pending-queries.ts'
@@ -109,5 +108,5 @@ export function validSince(ctx: Context): string {
 /** Deletes requests whose links have expired, in batches. */
 export async function deleteExpiredRequests(ctx: Context): Promise<void> {
   const batch = { requested_before: validSince(ctx), limit: maxRowsPerBatch }
-  while ((await transact(ctx, (tx) => pending.deleteExpiredRequests(tx, batch))) > 0) await nextTurn()
+  await deleteAll(ctx, (tx) => pending.deleteExpiredRequests(tx, batch))
 }

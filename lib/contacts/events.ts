@@ -7,12 +7,12 @@ import { findTopics } from '../topics/operations.ts'
 import type { Topic } from '../topics/schema.ts'
 import { eraseEventLater } from '../webhooks/deletion.ts'
 import {
-  findSubscribers,
+  type EventEndpoints,
+  findEventEndpoints,
   isWanted,
   raiseAllTo,
   raiseTo,
   raiseWithId,
-  type Subscribers,
   type TypedOccurrence,
 } from '../webhooks/outbox.ts'
 import type { EventType } from '../webhooks/schema.ts'
@@ -46,11 +46,11 @@ interface ContactChanges {
 export async function finishChange(tx: Tx, id: number, changes: ContactChanges, known?: Contact): Promise<Contact> {
   if (known) tx.local.onContactRead?.(id)
   const isChange = Object.values(changes).some((change) => (Array.isArray(change) ? change.length > 0 : change))
-  const [contact, subscribers] = await Promise.all([
+  const [contact, endpoints] = await Promise.all([
     known ?? getContact(tx, id),
-    isChange ? findSubscribers(tx) : undefined,
+    isChange ? findEventEndpoints(tx) : undefined,
   ])
-  if (subscribers) await raiseChanges(tx, contact, changes, subscribers)
+  if (endpoints) await raiseChanges(tx, contact, changes, endpoints)
   return contact
 }
 
@@ -63,7 +63,7 @@ export async function raiseChanges(
   tx: Tx,
   contact: Contact,
   changes: ContactChanges,
-  subscribers: Subscribers,
+  endpoints: EventEndpoints,
 ): Promise<void> {
   const {
     created,
@@ -76,9 +76,9 @@ export async function raiseChanges(
     topicsJoined = [],
     topicsLeft = [],
   } = changes
-  const wants = (type: EventType) => isWanted(tx, subscribers, type)
+  const wants = (type: EventType) => isWanted(tx, endpoints, type)
   const send = (type: EventType, more: object = {}) =>
-    raiseTo(tx, subscribers, type, { data: { contact, ...more }, contactId: contact.id })
+    raiseTo(tx, endpoints, type, { data: { contact, ...more }, contactId: contact.id })
   if (created) await send('contact.created')
   if (updated) await send('contact.updated')
   if (tagged.length > 0 && wants('contact.tagged')) {
@@ -118,11 +118,15 @@ export interface ContactEvent {
 }
 
 /** Raises the events of many contacts, by type. An unsubscribed contact that was added to a list raises none for it. */
-export async function raiseContactEvents(tx: Tx, known: Subscribers, events: readonly ContactEvent[]): Promise<void> {
+export async function raiseContactEvents(
+  tx: Tx,
+  known: EventEndpoints,
+  events: readonly ContactEvent[],
+): Promise<void> {
   // The first request for a confirmation creates the subscriber that mails it.
   const hasRequests = events.some(({ type }) => type === 'contact.confirmation_requested')
-  const subscribers = hasRequests ? await findSubscribers(tx) : known
-  const wanted = events.filter(({ type }) => isWanted(tx, subscribers, type))
+  const endpoints = hasRequests ? await findEventEndpoints(tx) : known
+  const wanted = events.filter(({ type }) => isWanted(tx, endpoints, type))
   if (wanted.length === 0) return
   const contacts = new Map(
     (await listDocuments(tx, { ids: distinct(wanted.map(({ contactId }) => contactId)) })).map((row) => [
@@ -146,7 +150,7 @@ export async function raiseContactEvents(tx: Tx, known: Subscribers, events: rea
     const data = { contact, ...about, ...(tag && { tag }), ...(topic && { topic }) }
     occurrences.push({ type, data, contactId })
   }
-  await raiseAllTo(tx, subscribers, occurrences)
+  await raiseAllTo(tx, endpoints, occurrences)
 }
 
 function confirmationOf(tx: Tx, contact: Contact, list: List) {

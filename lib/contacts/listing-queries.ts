@@ -150,16 +150,25 @@ const memberStatements = {
   topic: memberStatementsOf('topic'),
 }
 
-/**
- * Counts the contacts created between two times, up to a limit. Also returns the lowest and highest counted id. The order
- * makes PostgreSQL read the index of times.
- */
+/** Counted contacts. The ids are null if there are none. */
+export interface Sample {
+  readonly members: number
+  readonly lowest: number | null
+  readonly highest: number | null
+}
+
+/** @param ids Selects ids up to a limit. */
+function sampleOf(ids: RawBuilder<unknown>): RawBuilder<Sample> {
+  return sql`select count(*) as members, min(id) as lowest, max(id) as highest from (${ids}) as counted`
+}
+
+/** Samples the contacts created between two times. The order makes PostgreSQL read the index of times. */
 export const countCreated = statement(
   { client_id: int, created_after: time, created_before: time, limit: int },
-  (_, p) => sql<Sample>`select count(*) as members, min(id) as lowest, max(id) as highest from (select id
-    from mailkeep_contact
-    where client_id = ${p.client_id} and created_at > ${p.created_after} and created_at < ${p.created_before}
-    order by created_at, id limit ${p.limit}) as counted`,
+  (_, p) =>
+    sampleOf(sql`select id from mailkeep_contact
+      where client_id = ${p.client_id} and created_at > ${p.created_after} and created_at < ${p.created_before}
+      order by created_at, id limit ${p.limit}`),
 )
 
 /** Returns the given lists, tags or topics that belong to the client. */
@@ -171,54 +180,33 @@ function ownOf(kind: Kind) {
   )
 }
 
-/** Counted contacts. The ids are null if there are none. */
-export interface Sample {
-  readonly members: number
-  readonly lowest: number | null
-  readonly highest: number | null
-}
-
-/** Counts the members of all these values, up to a limit. Also returns the lowest and highest counted id. */
+/** Samples the members of all these values. */
 function countMembersOf(kind: Kind) {
-  return statement(
-    { ids: ints, limit: int },
-    (
-      _,
-      p,
-      dialect,
-    ) => sql<Sample>`select count(*) as members, min(id) as lowest, max(id) as highest from (select m.contact_id as id
-        from ${sql.table(`mailkeep_contact_${kind}`)} as m
-        where ${dialect.inList(sql.ref(`m.${kind}_id`), p.ids)} limit ${p.limit}) as counted`,
+  return statement({ ids: ints, limit: int }, (_, p, dialect) =>
+    sampleOf(sql`select m.contact_id as id from ${sql.table(`mailkeep_contact_${kind}`)} as m
+      where ${dialect.inList(sql.ref(`m.${kind}_id`), p.ids)} limit ${p.limit}`),
   )
 }
 
-/** Counts the contacts with a value of an attribute, up to a limit. */
-export const countAttribute = statement(
-  { ...attributeValue, limit: int },
-  (
-    _,
-    p,
-  ) => sql<Sample>`select count(*) as members, min(id) as lowest, max(id) as highest from (select m.contact_id as id
-    from mailkeep_contact_attribute as m
-    where m.attribute_id = ${p.attribute_id} and m.value_key = ${p.value_key} limit ${p.limit}) as counted`,
+/** Samples the contacts with a value of an attribute. */
+export const countAttribute = statement({ ...attributeValue, limit: int }, (_, p) =>
+  sampleOf(sql`select m.contact_id as id from mailkeep_contact_attribute as m
+    where m.attribute_id = ${p.attribute_id} and m.value_key = ${p.value_key} limit ${p.limit}`),
 )
 
-/** Counts the client's unsubscribed contacts, up to a limit. */
-export const countUnsubscribed = statement(
-  { client_id: int, limit: int },
-  (_, p) => sql<Sample>`select count(*) as members, min(id) as lowest, max(id) as highest from (select id
-    from mailkeep_contact where client_id = ${p.client_id} and unsubscribed_at is not null limit ${p.limit}) as counted`,
+/** Samples the client's unsubscribed contacts. */
+export const countUnsubscribed = statement({ client_id: int, limit: int }, (_, p) =>
+  sampleOf(sql`select id from mailkeep_contact
+    where client_id = ${p.client_id} and unsubscribed_at is not null limit ${p.limit}`),
 )
 
 export const own = { list: ownOf('list'), tag: ownOf('tag'), topic: ownOf('topic') }
 
 export const countMembers = { list: countMembersOf('list'), tag: countMembersOf('tag'), topic: countMembersOf('topic') }
 
-/** Samples contacts that may match a search: how many, up to a limit, and the lowest and highest id. */
-export const countMatches = statement(
-  { client_id: int, parts: texts, limit: int },
-  (_, p, dialect) => sql<Sample>`select count(*) as members, min(id) as lowest, max(id) as highest
-    from (${dialect.search!.candidates(p)}) as counted`,
+/** Samples contacts that may match a search. */
+export const countMatches = statement({ client_id: int, parts: texts, limit: int }, (_, p, dialect) =>
+  sampleOf(dialect.search!.candidates(p)),
 )
 
 export const rankParts = statement.all({ client_id: int, parts: texts }, (_, p, dialect) =>

@@ -66,15 +66,17 @@ export async function findByEmail(ctx: Context, filters: Filters, { after, desc 
   const found = await queries.findByEmail(
     ctx,
     {
-      ...{
-        client_id: ctx.clientId,
-        email_key: emailKey!,
-        after,
-        until: desc ? 0 : Number.MAX_SAFE_INTEGER,
-        limit: 1,
-        examined: 1,
-      },
-      ...{ ...values, attribute_id: 0, value_key: '', more_attributes: attributes, parts: [] },
+      ...values,
+      client_id: ctx.clientId,
+      email_key: emailKey!,
+      after,
+      until: desc ? 0 : Number.MAX_SAFE_INTEGER,
+      limit: 1,
+      examined: 1,
+      attribute_id: 0,
+      value_key: '',
+      more_attributes: attributes,
+      parts: [],
     },
     { ...flags, attribute: false, others: flags.others || flags.attribute, desc, counted: false },
   )

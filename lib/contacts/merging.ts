@@ -11,7 +11,7 @@ import { findLists } from '../lists/operations.ts'
 import { closedObject, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { moveEventsOfContact } from '../webhooks/deletion.ts'
-import { findSubscribers, raise } from '../webhooks/outbox.ts'
+import { findEventEndpoints, raise } from '../webhooks/outbox.ts'
 import { changeAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import { type ContactKey, contactIdOf, Key, lockContact } from './contact-key.ts'
 import { clearContact } from './deletion.ts'
@@ -66,7 +66,7 @@ export async function mergeContact(ctx: Context, key: ContactKey, input: MergeIn
     }
     if (isUnsubscribed) await raise(tx, 'contact.unsubscribed', { contact }, targetId)
     const events: ContactEvent[] = [{ type: 'contact.updated', contactId: targetId }, ...joined]
-    await raiseContactEvents(tx, await findSubscribers(tx), events)
+    await raiseContactEvents(tx, await findEventEndpoints(tx), events)
     return contact
   })
 }

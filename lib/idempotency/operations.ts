@@ -1,11 +1,11 @@
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, MailkeepError } from '../errors.ts'
 import { type BatchStep, weighted } from '../jobs/batches.ts'
-import { maxRowsPerBatch } from '../jobs/operations.ts'
+import { deleteAll, maxRowsPerBatch } from '../jobs/operations.ts'
 import { parse } from '../parse.ts'
 import type { SealedRows } from '../sealing/reseal.ts'
 import { transact } from '../storage/transaction.ts'
-import { nextTurn, timestamp } from '../time.ts'
+import { timestamp } from '../time.ts'
 import * as queries from './queries.ts'
 import { fingerprintOf, hashOf, type IdempotentResult, NamedRequest, type StoredResult } from './schema.ts'
 
@@ -41,7 +41,7 @@ export async function withIdempotencyKey<T>(
   return ctx.local.holdKey(ownerOf(ctx.clientId, key_hash), () =>
     transact(ctx, async (tx) => {
       const stored = await findStored(tx, key_hash)
-      if (stored) return { answer: answerTo(fingerprint, stored) as T, replayed: true }
+      if (stored) return { answer: answerOf(stored, fingerprint) as T, replayed: true }
       const contactIds = new Set<number>()
       const answer = await work({
         ...tx,
@@ -96,7 +96,7 @@ async function findStored(tx: Tx, key_hash: string): Promise<StoredResult | unde
   return JSON.parse(tx.sealer.openOnce(row.answer, name))
 }
 
-function answerTo(fingerprint: string, stored: StoredResult): unknown {
+function answerOf(stored: StoredResult, fingerprint: string): unknown {
   if (stored.asked === fingerprint) return stored.answer
   throw new MailkeepError('idempotency_mismatch', 'This key was used for another request: take a new one for each.')
 }
@@ -112,13 +112,13 @@ async function store(tx: Tx, key_hash: string, text: string, contact_ids: readon
 }
 
 /** Deletes expired results, in batches. */
-export async function deleteExpiredAnswers(ctx: Context): Promise<void> {
+export async function deleteExpiredResults(ctx: Context): Promise<void> {
   const batch = { valid_since: validSince(ctx), limit: maxResultsPerBatch }
-  while ((await transact(ctx, (tx) => queries.deleteExpiredResults(tx, batch))) > 0) await nextTurn()
+  await deleteAll(ctx, (tx) => queries.deleteExpiredResults(tx, batch))
 }
 
 /** The stored results, for re-encryption. A result whose key is missing stays until it expires and affects no other. */
-export const sealedAnswers: SealedRows = {
+export const sealedResults: SealedRows = {
   async lock(tx, batch) {
     const rows = await queries.lockResults(tx, batch)
     return rows.map(({ id, client_id, key_hash, answer }) => ({

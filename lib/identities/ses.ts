@@ -1,6 +1,6 @@
 /** Part of mailkeep/ses: verifies sender addresses with Amazon SES. Loads the AWS SDK at the first request. */
 import { domainToASCII } from 'node:url'
-import { MailkeepError } from '../errors.ts'
+import { invalid } from '../errors.ts'
 import { refuseUnknownNames } from '../unknown-names.ts'
 import type { IdentityProvider, IdentityStatus } from './schema.ts'
 
@@ -92,7 +92,7 @@ export async function loadSesSdk(): Promise<Sdk> {
     return await import('@aws-sdk/client-sesv2')
   } catch (cause) {
     const message = 'Amazon SES needs its SDK beside mailkeep: npm install @aws-sdk/client-sesv2'
-    throw new MailkeepError('validation_failed', message, { errors: { identityProvider: [message] }, cause })
+    throw invalid('identityProvider', message, cause)
   }
 }
 

@@ -1,10 +1,10 @@
 import { type Context, now } from '../context.ts'
 import { isMailkeepError, notFound } from '../errors.ts'
-import { maxRowsPerBatch } from '../jobs/operations.ts'
+import { deleteAll, maxRowsPerBatch } from '../jobs/operations.ts'
 import { mapPage, type Page, type PageInput, readPage } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
-import { msOf, nextTurn, timestamp } from '../time.ts'
+import { msOf, timestamp } from '../time.ts'
 import * as queries from './queries.ts'
 import { type Import, ImportQuery, importFrom } from './schema.ts'
 
@@ -123,5 +123,5 @@ function countsOf({ total, created, updated, skipped, refused }: Progress) {
 /** Deletes the records of imports that began more than 30 days ago, in batches. */
 export async function deleteExpiredImports(ctx: Context): Promise<void> {
   const batch = { before: timestamp(ctx.clock() - retentionMs), limit: maxRowsPerBatch }
-  while ((await transact(ctx, (tx) => queries.deleteOldImports(tx, batch))) === maxRowsPerBatch) await nextTurn()
+  await deleteAll(ctx, (tx) => queries.deleteOldImports(tx, batch))
 }

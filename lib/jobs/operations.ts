@@ -37,7 +37,7 @@ export interface JobResult {
 }
 
 /**
- * Runs one batch of a job. The batch, its result and the lock on the job share one transaction, so no other process runs
+ * Runs one batch of a job. The batch, its result and the lock on the job share one transaction. So no other process runs
  * the job at the same time, and no batch is lost or counted twice. When it throws, the job is retried later.
  *
  * It may change at most `maxRowsPerBatch` rows, and may await only statements.
@@ -155,11 +155,19 @@ export async function replaceState(tx: Tx, id: number, state: object): Promise<v
   await queries.updateState(tx, { id, state: JSON.stringify(state) })
 }
 
+/**
+ * Deletes rows until none are left, each batch in a transaction. Other work runs between them.
+ *
+ * @param deleteBatch Deletes a batch, and returns the number of its rows.
+ */
+export async function deleteAll(ctx: Context, deleteBatch: (tx: Tx) => Promise<number>): Promise<void> {
+  while ((await transact(ctx, deleteBatch)) > 0) await nextTurn()
+}
+
 /** Deletes the jobs that finished before the retention time, in batches. */
 export async function deleteFinishedJobs(ctx: Context): Promise<void> {
   const before = timestamp(ctx.clock() - ctx.local.webhooks.settings.retentionDays * dayMs)
-  const deleteBatch = () => transact(ctx, (tx) => queries.deleteFinished(tx, { before, limit: maxRowsPerBatch }))
-  while ((await deleteBatch()) > 0) await nextTurn()
+  await deleteAll(ctx, (tx) => queries.deleteFinished(tx, { before, limit: maxRowsPerBatch }))
 }
 
 function handlerOf(ctx: Context, kind: string): JobHandler {
@@ -175,7 +183,6 @@ async function saveResult(tx: Tx, job: queries.StoredJob, { status, state, runAt
     state: state === undefined ? job.state : JSON.stringify(state),
     run_at: runAtMs === undefined ? job.run_at : timestamp(runAtMs),
     finished_at: status === 'done' ? now(tx) : null,
-    failures: 0,
   })
 }
 
@@ -183,5 +190,5 @@ async function retryLater(ctx: Context, { id, kind, failures }: queries.StoredJo
   const delayMs = Math.min(firstRetryMs * 2 ** failures, maxRetryMs)
   const run_at = timestamp(ctx.clock() + delayMs)
   ctx.logger.error({ err: error, job_id: id, kind, failures: failures + 1, retry_at: run_at }, 'job failed: will retry')
-  await transact(ctx, (tx) => queries.postponeJob(tx, { id, run_at, failures, failures_now: failures + 1 }))
+  await transact(ctx, (tx) => queries.postponeJob(tx, { id, run_at, failures }))
 }

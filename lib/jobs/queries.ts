@@ -44,7 +44,6 @@ export const updateJob = statement(
     state: json,
     run_at: time,
     finished_at: nullable(time),
-    failures: int,
   },
   (db, p) =>
     db
@@ -54,16 +53,16 @@ export const updateJob = statement(
         state: p.state,
         run_at: p.run_at,
         finished_at: p.finished_at,
-        failures: p.failures,
+        failures: sql.lit(0),
       })
       .where('id', '=', p.id),
 )
 
 /** Postpones a job that failed, unless another process has run it since. */
-export const postponeJob = statement({ id: int, run_at: time, failures: int, failures_now: int }, (db, p) =>
+export const postponeJob = statement({ id: int, run_at: time, failures: int }, (db, p) =>
   db
     .updateTable('mailkeep_job')
-    .set({ run_at: p.run_at, failures: p.failures_now })
+    .set((eb) => ({ run_at: p.run_at, failures: eb('failures', '+', 1) }))
     .where('id', '=', p.id)
     .where('status', '=', 'pending')
     .where('failures', '=', p.failures),

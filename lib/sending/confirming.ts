@@ -1,6 +1,6 @@
 /**
- * Mails the links of double opt-in. The mail is the work of an event handler, so that it is sent once the request has
- * committed, retried on the schedule of webhooks, and erased with the contact.
+ * Mails the links of double opt-in, in a handler of an event. So the mail is sent after the request has committed, is
+ * retried on the schedule of webhooks, and is erased with the contact.
  */
 import { getClient } from '../clients/operations.ts'
 import { confirmationLifetimeMs } from '../consent/links.ts'

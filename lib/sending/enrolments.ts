@@ -1,5 +1,6 @@
 /** Contacts on their way through a sequence. */
 import { audit } from '../audit/operations.ts'
+import { groupBy } from '../collections.ts'
 import type { Change } from '../consent/history.ts'
 import { type ContactKey, contactIdOf } from '../contacts/contact-key.ts'
 import { getContact } from '../contacts/reading.ts'
@@ -10,7 +11,7 @@ import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
-import { findSubscribers, isWanted, raiseTo } from '../webhooks/outbox.ts'
+import { findEventEndpoints, isWanted, raiseTo } from '../webhooks/outbox.ts'
 import { isPast, nextPlace, type Place } from './places.ts'
 import * as queries from './sequence-queries.ts'
 import { type Enrolment, type EnrolmentInput, NewEnrolment, sequenceSummaryFrom } from './sequence-schema.ts'
@@ -88,8 +89,10 @@ export async function stopEnrolment(ctx: Context, sequenceId: number, contact: C
 /** Enrols contacts who joined a list, and stops the enrolments of those who left it or unsubscribed. */
 export async function followMemberships(tx: Tx, changes: readonly Change[]): Promise<void> {
   const of = (type: Change['type']) => changes.filter((change) => change.type === type)
+  const byList = (some: readonly Change[]) => groupBy(some, ({ listId }) => listId!)
   // A contact joins a list with double opt-in when it confirms it.
-  for (const [list_id, contact_ids] of byList([...of('list_joined'), ...of('confirmed')])) {
+  for (const [list_id, joined] of byList([...of('list_joined'), ...of('confirmed')])) {
+    const contact_ids = joined.map(({ contactId }) => contactId)
     for (const { id, delay_seconds } of await queries.listTriggered(tx, { list_id })) {
       const since = now(tx)
       const due_at = delay_seconds === null ? null : dueAfter({ delay_seconds }, since)
@@ -102,17 +105,10 @@ export async function followMemberships(tx: Tx, changes: readonly Change[]): Pro
   if (gone.length > 0) {
     await queries.stopEnrolmentsOf(tx, { contact_ids: gone, reason: 'unsubscribed', list_id: 0 }, { onList: false })
   }
-  for (const [list_id, contact_ids] of byList(of('list_left'))) {
+  for (const [list_id, left] of byList(of('list_left'))) {
+    const contact_ids = left.map(({ contactId }) => contactId)
     await queries.stopEnrolmentsOf(tx, { contact_ids, reason: 'left_list', list_id }, { onList: true })
   }
-}
-
-function byList(changes: readonly Change[]): Map<number, number[]> {
-  const lists = new Map<number, number[]>()
-  for (const { listId, contactId } of changes) {
-    if (listId !== undefined) lists.set(listId, [...(lists.get(listId) ?? []), contactId])
-  }
-  return lists
 }
 
 /**
@@ -173,11 +169,11 @@ async function raiseFor(
   contactId: number,
   readMore: () => Promise<object>,
 ): Promise<void> {
-  const subscribers = await findSubscribers(tx)
-  if (!isWanted(tx, subscribers, type)) return
+  const endpoints = await findEventEndpoints(tx)
+  if (!isWanted(tx, endpoints, type)) return
   try {
     const contact = await getContact(tx, contactId)
-    await raiseTo(tx, subscribers, type, { data: { contact, ...(await readMore()) }, contactId })
+    await raiseTo(tx, endpoints, type, { data: { contact, ...(await readMore()) }, contactId })
   } catch (error) {
     if (!isMailkeepError(error, 'not_found')) throw error
   }

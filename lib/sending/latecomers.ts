@@ -9,8 +9,8 @@ type Filters = Pick<Audience, 'lists' | 'topics' | 'exclude_lists'>
 type Memberships = { readonly lists: readonly number[]; readonly topics: readonly number[] }
 
 /**
- * Returns those of the contacts who were not subscribed when the newsletter started, on none of its lists or topics, or
- * on a list that it excludes. The history tells. Tags have none.
+ * Returns the contacts who were not in the audience when the newsletter started: not subscribed, on none of its lists or
+ * topics, or on a list that it excludes. Reads the history of their memberships. Tags and attributes have no history.
  *
  * @param since The last change of any contact before the newsletter started.
  */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
-import { bool, int, nullable, statement, text, time, word } from '../storage/statement.ts'
+import { int, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { NewsletterStatus } from './statuses.ts'
 
 const key = { client_id: int, id: int }
@@ -126,14 +126,14 @@ export const addCounts = statement(
 export const setPrepared = statement({ id: int }, (db, p) =>
   db
     .updateTable('mailkeep_newsletter')
-    .set({ is_prepared: sql`${sql.lit(true)}` })
+    .set({ is_prepared: sql.lit(true) })
     .where('id', '=', p.id),
 )
 
-export const finish = statement({ id: int, now: time, announced: bool }, (db, p) =>
+export const finish = statement({ id: int, now: time }, (db, p) =>
   db
     .updateTable('mailkeep_newsletter')
-    .set({ status: 'sent', finished_at: p.now, updated_at: p.now, is_announced: p.announced })
+    .set({ status: 'sent', finished_at: p.now, updated_at: p.now, is_announced: sql.lit(true) })
     .where('id', '=', p.id)
     .returning([...summaryColumns, 'client_id']),
 )

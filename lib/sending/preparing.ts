@@ -107,7 +107,7 @@ export async function addCounts(tx: Tx, id: number, change: Partial<Omit<Message
   const { counts, status } = summaryFrom(row)
   const isActive = status === 'sending' || status === 'paused'
   if (!isActive || !row.is_prepared || counts.pending > 0) return status
-  const finished = await queries.finish(tx, { id, now: now(tx), announced: true })
+  const finished = await queries.finish(tx, { id, now: now(tx) })
   if (row.is_announced) return 'sent'
   const ofClient = { ...tx, clientId: row.client_id }
   await raise(ofClient, 'newsletter.sent', { newsletter: summaryFrom(finished!), counts }, null)

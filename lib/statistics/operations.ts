@@ -1,10 +1,9 @@
 import type { Context } from '../context.ts'
 import { invalid } from '../errors.ts'
-import { maxRowsPerBatch } from '../jobs/operations.ts'
+import { deleteAll, maxRowsPerBatch } from '../jobs/operations.ts'
 import { inputLimits } from '../limits.ts'
 import { parse } from '../parse.ts'
-import { transact } from '../storage/transaction.ts'
-import { msOf, nextTurn, type Timestamp, timestamp, withOffset } from '../time.ts'
+import { msOf, type Timestamp, timestamp, withOffset } from '../time.ts'
 import { addTo, allEndpoints, noCounts, startOf } from './counts.ts'
 import { bucketColumns, quantileOf } from './durations.ts'
 import * as queries from './queries.ts'
@@ -103,5 +102,5 @@ export function stepsOf(ctx: Context, { from, to = ctx.clock(), step }: SeriesQu
 /** Deletes counts older than 90 days. */
 export async function deleteExpiredCounts(ctx: Context): Promise<void> {
   const old = { before: timestamp(ctx.clock() - retentionMs), limit: maxRowsPerBatch }
-  while ((await transact(ctx, (tx) => queries.deleteOldCounts(tx, old))) === maxRowsPerBatch) await nextTurn()
+  await deleteAll(ctx, (tx) => queries.deleteOldCounts(tx, old))
 }

@@ -6,7 +6,7 @@ import type { Context, Tx } from '../context.ts'
 import { maxRowsPerBatch } from '../jobs/operations.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, nextTurn, type Timestamp } from '../time.ts'
-import type { RecordedAttempt } from '../webhooks/dispatch/record.ts'
+import type { FinishedAttempt } from '../webhooks/dispatch/record.ts'
 import { addTo, allEndpoints, type Counts, Sums, startOf } from './counts.ts'
 import { bucketColumns, bucketOf } from './durations.ts'
 import { addCounts, takeRecentCounts } from './queries.ts'
@@ -16,7 +16,7 @@ import { steps } from './schema.ts'
 const maxRecentPerBatch = Math.floor(maxRowsPerBatch / 7)
 
 /** Adds the attempts to the counts of this minute. The calls of event handlers are not counted: they belong to no client. */
-export function countAttempts(tx: Tx, recorded: readonly RecordedAttempt[]): void {
+export function countAttempts(tx: Tx, recorded: readonly FinishedAttempt[]): void {
   const at = startOf('minute', tx.clock())
   const sums = new Sums()
   for (const attempt of recorded) {
@@ -30,7 +30,7 @@ export function countAttempts(tx: Tx, recorded: readonly RecordedAttempt[]): voi
 }
 
 /** Returns the columns that count an attempt. */
-function columnsOf({ task, disposition, endedMs }: RecordedAttempt): readonly (keyof Counts)[] {
+function columnsOf({ task, disposition, endedMs }: FinishedAttempt): readonly (keyof Counts)[] {
   if (disposition.status === 'pending') return ['retried']
   if (disposition.status === 'failed') return ['failed']
   return ['delivered', bucketColumns[bucketOf(endedMs - msOf(task.raisedAt))]!]

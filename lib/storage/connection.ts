@@ -22,11 +22,6 @@ export function isPending<R>(result: Result<R>): result is Promise<QueryResult<R
   return 'then' in result
 }
 
-/** Returns a compiled query with other parameter values. */
-export function withParameters<R>(compiled: CompiledQuery<R>, parameters: readonly unknown[]): CompiledQuery<R> {
-  return { query: compiled.query, queryId: compiled.queryId, sql: compiled.sql, parameters }
-}
-
 /** Returns a query without parameters, for transaction control and migrations. */
 export function plainQuery(sql: string): CompiledQuery {
   return {

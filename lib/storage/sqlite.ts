@@ -77,12 +77,20 @@ async function open(
   }
 }
 
-function connect(file: string, { nativeBinding }: SqliteOptions, inMemory: boolean): Handle {
+function connect(file: string, options: SqliteOptions, inMemory: boolean): Handle {
   // The file holds personal data, so create it with mode 600 before SQLite uses the umask. Its log files copy the mode.
   // A file that exists is not opened: to close it would end the locks that this process has on it.
   if (!inMemory && !existsSync(file)) closeSync(openSync(file, 'a', 0o600))
   // Do not let SQLite wait for locks. That would block this thread, which may itself hold the lock.
-  return new BetterSqlite3(file, { timeout: 0, ...(nativeBinding ? { nativeBinding: nativeBinding as string } : {}) })
+  return newHandle(file, options, { timeout: 0 })
+}
+
+function newHandle(
+  file: string,
+  { nativeBinding }: SqliteOptions,
+  options: { readonly timeout: number; readonly fileMustExist?: boolean },
+): Handle {
+  return new BetterSqlite3(file, { ...options, ...(nativeBinding && { nativeBinding: nativeBinding as string }) })
 }
 
 function cannotOpen(file: string, error: unknown): MailkeepError {
@@ -169,12 +177,11 @@ export function closeOff(file: string, options: SqliteOptions, use: () => void):
  *
  * @throws MailkeepError `conflict`: another process has it open; `unavailable`
  */
-export function openRows(file: string, { nativeBinding }: SqliteOptions = {}): RowSource & Disposable {
+export function openRows(file: string, options: SqliteOptions = {}): RowSource & Disposable {
   requireSupportedNode()
   let handle: Handle | undefined
   try {
-    const binding = nativeBinding ? { nativeBinding: nativeBinding as string } : {}
-    handle = new BetterSqlite3(file, { fileMustExist: true, timeout: 0, ...binding })
+    handle = newHandle(file, options, { fileMustExist: true, timeout: 0 })
     const rows = openRowSource(handle, file)
     return { ...rows, [Symbol.dispose]: () => void handle!.close() }
   } catch (error) {
@@ -184,17 +191,13 @@ export function openRows(file: string, { nativeBinding }: SqliteOptions = {}): R
   }
 }
 
-function onFile<T>(file: string, { nativeBinding }: SqliteOptions, use: (handle: Handle) => T): T {
+function onFile<T>(file: string, options: SqliteOptions, use: (handle: Handle) => T): T {
   requireSupportedNode()
-  const options = {
-    fileMustExist: true,
-    timeout: 2000,
-    ...(nativeBinding ? { nativeBinding: nativeBinding as string } : {}),
-  }
   try {
-    using opened = { handle: new BetterSqlite3(file, options), [Symbol.dispose]: () => opened.handle.close() }
-    return use(opened.handle)
+    const handle = newHandle(file, options, { fileMustExist: true, timeout: 2000 })
+    using _ = { [Symbol.dispose]: () => handle.close() }
+    return use(handle)
   } catch (error) {
-    throw error instanceof MailkeepError ? error : cannotOpen(file, error)
+    throw cannotOpen(file, error)
   }
 }

@@ -1,5 +1,5 @@
 import { type CompiledQuery, type Kysely, type QueryResult, type RawBuilder, type Simplify, sql } from 'kysely'
-import { isPending, withParameters } from './connection.ts'
+import { isPending } from './connection.ts'
 import type { Database } from './database.ts'
 import type { Dialect } from './dialect.ts'
 import type { Tables } from './tables.ts'
@@ -225,7 +225,7 @@ function prepare<P extends Parameters, R, F extends string, Result>(
       for (const flag of flags) variant = variant * 2 + (on![flag] ? 1 : 0)
       variants[variant] ??= compile(dialect, parameters, build, on!)
       const { query, fill } = variants[variant]!
-      const filled = withParameters(query, fill(values))
+      const filled = { query: query.query, queryId: query.queryId, sql: query.sql, parameters: fill(values) }
       const bounded = isBounded ? { ...filled, maxLength: (values as { max_length?: number }).max_length! } : filled
       const result = transaction ? transaction.run<R>(bounded) : storage.read<R>(bounded)
       return isPending(result) ? result.then(take) : Promise.resolve(take(result))

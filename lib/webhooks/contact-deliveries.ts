@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Context } from '../context.ts'
 import { int, ints, statement } from '../storage/statement.ts'
-import { withOffset } from '../time.ts'
+import { type Timestamp, withOffset } from '../time.ts'
 import { type DeliveryStatus, deliveryFrom, type EndpointDelivery, type EventType } from './schema.ts'
 
 /** A delivery with what it sends. */
@@ -42,8 +42,8 @@ interface Row {
   readonly status: DeliveryStatus
   readonly attempts: number
   readonly response_status: number | null
-  readonly delivered_at: Parameters<typeof deliveryFrom>[0]['delivered_at']
-  readonly created_at: Parameters<typeof withOffset>[0] & string
+  readonly delivered_at: Timestamp | null
+  readonly created_at: Timestamp
   readonly active: boolean
 }
 

@@ -22,7 +22,7 @@ function deleteDeliveries(where: (p: Slots) => RawBuilder<unknown>): BatchStep {
   }
 }
 
-const deleteEventsWithoutDelivery = statement(
+export const deleteEventsWithoutDelivery = statement(
   { ids: ints },
   (_, p, dialect) => sql`delete from mailkeep_event where ${dialect.inList(sql.ref('id'), p.ids)}
     and not exists (select 1 from mailkeep_delivery where event_id = mailkeep_event.id)`,

@@ -2,12 +2,13 @@
 import * as v from 'valibot'
 import type { Context, Tx } from '../context.ts'
 import { type FieldErrors, invalid, isMailkeepError } from '../errors.ts'
+import { inTurn } from '../jobs/batch-queue.ts'
 import { withCommas } from '../limits.ts'
 import { closedObject, isRecord, parse } from '../parse.ts'
 import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
 import { checkBody } from './event-body.ts'
-import { countRecipients, findSubscribers, raiseAllTo, type Subscribers } from './outbox.ts'
+import { countSubscribed, type EventEndpoints, findEventEndpoints, raiseAllTo } from './outbox.ts'
 import { type EventInput, HostEvent } from './schema.ts'
 
 /** Maximum events of a call. */
@@ -62,11 +63,8 @@ export async function raiseEvents(
   const { signal } = parse(AbortOptions, options, 'options')
   const results: EventBatchResult[] = []
   const parsed = parseEvents(events, results)
-  for (const batch of transactionsOf(parsed, await findSubscribers(ctx))) {
-    signal?.throwIfAborted()
-    await ctx.transaction?.pause()
-    const save = () => transact(ctx, (tx) => raiseBatch(tx, batch))
-    await (ctx.transaction ? save() : ctx.local.queueBatch(save))
+  for (const batch of transactionsOf(parsed, await findEventEndpoints(ctx))) {
+    await inTurn(ctx, signal, () => transact(ctx, (tx) => raiseBatch(tx, batch)))
     for (const { at } of batch) results[at] = { status: 'raised' }
   }
   return results
@@ -87,13 +85,13 @@ function parseEvents(inputs: readonly unknown[], results: EventBatchResult[]): P
   })
 }
 
-function* transactionsOf(events: readonly ParsedEvent[], subscribers: Subscribers): Generator<ParsedEvent[]> {
+function* transactionsOf(events: readonly ParsedEvent[], endpoints: EventEndpoints): Generator<ParsedEvent[]> {
   let batch: ParsedEvent[] = []
   let rows = 0
   let bytes = 0
   for (const event of events) {
     batch.push(event)
-    rows += 1 + countRecipients(subscribers, event.type)
+    rows += 1 + countSubscribed(endpoints, event.type)
     bytes += event.bytes
     if (rows < maxRowsPerTransaction && bytes < maxBytesPerTransaction) continue
     yield batch
@@ -106,5 +104,5 @@ function* transactionsOf(events: readonly ParsedEvent[], subscribers: Subscriber
 
 async function raiseBatch(tx: Tx, batch: readonly ParsedEvent[]): Promise<void> {
   const occurrences = batch.map(({ type, data }) => ({ type, data, contactId: null }))
-  await raiseAllTo(tx, await findSubscribers(tx), occurrences)
+  await raiseAllTo(tx, await findEventEndpoints(tx), occurrences)
 }

@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
 import { type Context, now } from '../context.ts'
 import { isMailkeepError } from '../errors.ts'
+import { saveSetting } from '../sealing/encryption-key.ts'
 import type { Mailer, MailFigures } from '../sending/dispatch/mailer.ts'
 import type { StorageFigures } from '../storage/database.ts'
 import { type Migration, unappliedMigrations } from '../storage/migrate.ts'
-import { statement, text } from '../storage/statement.ts'
+import { statement } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf } from '../time.ts'
 import { listDueEndpoints } from './dispatch/claim.ts'
@@ -44,21 +45,22 @@ const countEndpoints = statement.all({}, (db) =>
     .groupBy('disabled_reason'),
 )
 
-const saveProbe = statement({ name: text, value: text }, (db, row) =>
-  db
-    .insertInto('mailkeep_setting')
-    .values(row)
-    .onConflict((c) => c.column('name').doUpdateSet({ value: row.value })),
-)
-
 /** Results are cached this long, because each check costs a write or a scan over all endpoints. */
 const cacheTtlMs = 1000
 /** A longer silence means a stuck dispatcher. It polls every second, and a locked database may delay it by 5 s. */
 const maxDispatcherSilenceMs = 15_000
 
-interface Cached<T> {
-  readonly startedMs: number
-  readonly result: Promise<T>
+function cached<T>(ask: () => Promise<T>): () => Promise<T> {
+  let askedMs = Number.NEGATIVE_INFINITY
+  let result: Promise<T>
+  return () => {
+    const nowMs = performance.now()
+    if (nowMs - askedMs > cacheTtlMs) {
+      askedMs = nowMs
+      result = ask()
+    }
+    return result
+  }
 }
 
 /** The metrics that are read from the database. */
@@ -70,8 +72,8 @@ export class Health {
   readonly #dispatcher: Dispatcher
   readonly #mailer: Mailer
   readonly #migrations: readonly Migration[]
-  #probe: Cached<Readiness> | undefined
-  #count: Cached<Stored> | undefined
+  readonly ready = cached(() => this.#check())
+  readonly #countStored = cached(() => this.#readStored())
 
   constructor(ctx: Context, dispatcher: Dispatcher, mailer: Mailer, migrations: readonly Migration[]) {
     this.#ctx = ctx
@@ -80,17 +82,9 @@ export class Health {
     this.#migrations = migrations
   }
 
-  ready(): Promise<Readiness> {
-    const nowMs = performance.now()
-    if (!this.#probe || nowMs - this.#probe.startedMs > cacheTtlMs) {
-      this.#probe = { startedMs: nowMs, result: this.#check() }
-    }
-    return this.#probe.result
-  }
-
   async #check(): Promise<Readiness> {
     const [database, migrations] = await Promise.all([
-      this.#problemOf(() => transact(this.#ctx, (tx) => saveProbe(tx, { name: 'last_probe', value: now(tx) }))),
+      this.#problemOf(() => transact(this.#ctx, (tx) => saveSetting(tx, { name: 'last_probe', value: now(tx) }))),
       this.#problemOf(async () => {
         const unapplied = await unappliedMigrations(this.#ctx.storage, this.#migrations)
         return unapplied.length > 0 ? `The database lacks ${unapplied.join(', ')}.` : null
@@ -115,11 +109,7 @@ export class Health {
   }
 
   async stats(): Promise<Stats> {
-    const nowMs = performance.now()
-    if (!this.#count || nowMs - this.#count.startedMs > cacheTtlMs) {
-      this.#count = { startedMs: nowMs, result: this.#countStored() }
-    }
-    const stored = await this.#count.result
+    const stored = await this.#countStored()
     return {
       ...this.#dispatcher.figures(),
       ...this.#mailer.figures(),
@@ -128,7 +118,7 @@ export class Health {
     }
   }
 
-  async #countStored(): Promise<Stored> {
+  async #readStored(): Promise<Stored> {
     const endpoints = { active: 0, manual: 0, auto_failures: 0 }
     for (const { disabled_reason, count } of await countEndpoints(this.#ctx, {})) {
       endpoints[disabled_reason ?? 'active'] = Number(count)

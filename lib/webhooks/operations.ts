@@ -9,11 +9,11 @@ import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
 import { clearEndpoint } from './deletion.ts'
-import { deactivate, holdBeforeActivating } from './dispatch/pause.ts'
+import { deactivate, holdDeliveries } from './dispatch/pause.ts'
 import { checkBody } from './event-body.ts'
 import { newSecret } from './http/signature.ts'
 import { urlProblem } from './http/url-rule.ts'
-import { raise, recordFor } from './outbox.ts'
+import { raise, storeEventFor } from './outbox.ts'
 import * as queries from './queries.ts'
 import {
   type Delivery,
@@ -64,12 +64,9 @@ export async function createEndpoint(ctx: Context, input: EndpointInput): Promis
     const row = await queries.insertEndpoint(tx, {
       client_id: tx.clientId,
       uuid,
-      kind: 'http',
       url,
       description,
       events: JSON.stringify(events),
-      active: true,
-      consecutive_failures: 0,
       secret: tx.sealer.seal(secret, uuid),
       created_at: now(tx),
     })
@@ -107,10 +104,10 @@ async function changeEndpoint(tx: Tx, id: number, { active, description }: Endpo
   // The row lock lasts until the commit, so a parallel switch-off runs completely before or after this change.
   requireId('endpointId', id)
   if (!(await queries.lockEndpoint(tx, key))) throw notFound('endpoint')
-  if (active === true && (await holdBeforeActivating(tx, id, maxRowsPerBatch)) <= 0) return undefined
+  if (active === true && (await holdDeliveries(tx, id, true)) === maxRowsPerBatch) return undefined
   if (description !== undefined) await queries.describeEndpoint(tx, { ...key, description })
   if (active === false) await deactivate(tx, id, 'manual')
-  if (active === true) await queries.activateEndpoint(tx, { ...key, active: true, consecutive_failures: 0 })
+  if (active === true) await queries.activateEndpoint(tx, key)
   await audit(tx, 'endpoint.updated', id)
   return await getEndpoint(tx, id)
 }
@@ -164,7 +161,7 @@ export async function testEndpoint(ctx: Context, id: number): Promise<Delivery> 
     if (!endpoint.active) throw invalid('active', 'The endpoint is inactive: switch it on before testing it.')
     await countTest(tx)
     const data = { message: 'This is a test delivery from mailkeep.' }
-    const deliveryId = await recordFor(tx, id, 'webhook.test', data)
+    const deliveryId = await storeEventFor(tx, id, 'webhook.test', data)
     return deliveryFrom((await queries.findDelivery(tx, { endpoint_id: id, id: deliveryId }))!, true)
   })
 }

@@ -3,8 +3,8 @@ import type { Dialect } from '../storage/dialect.ts'
 import { int, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
 import type { DeliveryStatus, EndpointKind } from './schema.ts'
 
-/** Selects all subscribers of a client. They are few, so their types are compared here and not in the database. */
-export const listSubscribers = statement.all({ client_id: int }, (db, p) =>
+/** Lists the endpoints of a client, and the handlers. They are few, so their types are not compared in the database. */
+export const listEventEndpoints = statement.all({ client_id: int }, (db, p) =>
   db
     .selectFrom('mailkeep_endpoint')
     .select(['id', 'kind', 'active', 'events'])
@@ -29,17 +29,16 @@ export const insertDelivery = statement.inserted(
     event_id: int,
     event_type: text,
     status: word<DeliveryStatus>(),
-    attempts: int,
     due_at: time,
     scheduled_at: nullable(time),
     ended_at: nullable(time),
     created_at: time,
   },
-  (db, row) => db.insertInto('mailkeep_delivery').values(row),
+  (db, row) => db.insertInto('mailkeep_delivery').values({ ...row, attempts: sql.lit(0) }),
 )
 
-/** Inserts an event and a delivery for each subscriber of its type, or no row without one. */
-export const insertForSubscribers = statement.affected(
+/** Inserts an event and a delivery for each endpoint that subscribes to its type, or no row without one. */
+export const insertForSubscribed = statement.affected(
   {
     client_id: int,
     uuid: text,
@@ -54,7 +53,7 @@ export const insertForSubscribers = statement.affected(
     with event as (
       insert into mailkeep_event (client_id, uuid, type, contact_id, body, created_at)
       select ${p.client_id}, ${p.uuid}, ${p.type}, ${p.contact_id}, ${p.body}, ${p.created_at}
-      where exists (${subscribersOf(p, dialect)}) returning id
+      where exists (${subscribedEndpoints(p, dialect)}) returning id
     )
     insert into mailkeep_delivery
       (client_id, uuid, endpoint_id, kind, event_id, event_type, status, attempts, due_at, scheduled_at, ended_at,
@@ -63,10 +62,10 @@ export const insertForSubscribers = statement.affected(
       case when endpoint.active then 'pending' else 'held' end, 0, ${p.created_at},
       case when endpoint.active then ${p.created_at} end, case when not endpoint.active then ${p.created_at} end,
       ${p.created_at}
-    from event cross join (${subscribersOf(p, dialect)}) as endpoint`,
+    from event cross join (${subscribedEndpoints(p, dialect)}) as endpoint`,
 )
 
-function subscribersOf(
+function subscribedEndpoints(
   p: Readonly<Record<'client_id' | 'quoted' | 'quoted_all', Expression<unknown>>>,
   dialect: Dialect,
 ) {
@@ -101,19 +100,13 @@ export interface NewDelivery {
 }
 
 export const insertDeliveries = statement(
-  {
-    client_id: int,
-    event_type: text,
-    attempts: int,
-    created_at: time,
-    deliveries: rows(newDelivery),
-  },
+  { client_id: int, event_type: text, created_at: time, deliveries: rows(newDelivery) },
   (_, p, dialect) => sql`
     insert into mailkeep_delivery
       (client_id, uuid, endpoint_id, kind, event_id, event_type, status, attempts, due_at, scheduled_at, ended_at,
         created_at)
     select ${p.client_id}, item.uuid, item.endpoint_id, item.kind, item.event_id, ${p.event_type}, item.status,
-      ${p.attempts}, ${p.created_at}, case when item.status = 'pending' then ${p.created_at} end,
+      0, ${p.created_at}, case when item.status = 'pending' then ${p.created_at} end,
       case when item.status = 'held' then ${p.created_at} end, ${p.created_at}
     from ${dialect.unnestRows(p.deliveries, newDelivery)}`,
 )

@@ -1,52 +1,49 @@
 import { randomUUID } from 'node:crypto'
+import { groupBy } from '../collections.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import type { Timestamp } from '../time.ts'
 import { bodyOf } from './event-body.ts'
 import * as queries from './outbox-queries.ts'
 import { allEvents, type EndpointKind, type EventType } from './schema.ts'
 
-interface Recipient {
+/** An endpoint that gets an event. */
+interface Addressee {
   readonly id: number
   readonly kind: EndpointKind
   readonly active: boolean
 }
 
-interface Subscriber extends Recipient {
-  /** JSON text. */
-  readonly events: string
+/** The endpoints, also those of handlers, that may ask for an event of a client. `events` is JSON text. */
+export type EventEndpoints = readonly (Addressee & { readonly events: string })[]
+
+/** Finds the endpoints once, for a change that may raise several events. */
+export function findEventEndpoints(ctx: Context): Promise<EventEndpoints> {
+  return queries.listEventEndpoints(ctx, { client_id: ctx.clientId })
 }
 
-/** The endpoints and handlers that may ask for an event of a client. */
-export type Subscribers = readonly Subscriber[]
-
-/** Finds the subscribers once, for a change that may raise several events. */
-export function findSubscribers(ctx: Context): Promise<Subscribers> {
-  return queries.listSubscribers(ctx, { client_id: ctx.clientId })
-}
-
-/** @returns Whether an event of this type has a subscriber, or the host's `onEvent` observes it. */
-export function isWanted(ctx: Context, subscribers: Subscribers, type: EventType): boolean {
-  return ctx.local.webhooks.onEvent !== undefined || recipientsOf(subscribers, type).length > 0
+/** @returns Whether an endpoint subscribes to this type, or the host's `onEvent` observes it. */
+export function isWanted(ctx: Context, endpoints: EventEndpoints, type: EventType): boolean {
+  return ctx.local.webhooks.onEvent !== undefined || subscribedTo(endpoints, type).length > 0
 }
 
 /** The quotes around the type prevent a match inside a longer name. */
-function recipientsOf(subscribers: Subscribers, type: EventType): Subscribers {
+function subscribedTo(endpoints: EventEndpoints, type: EventType): EventEndpoints {
   const quoted = `"${type}"`
-  return subscribers.filter(({ events }) => events.includes(quoted) || events.includes(quotedAll))
+  return endpoints.filter(({ events }) => events.includes(quoted) || events.includes(quotedAll))
 }
 
 const quotedAll = `"${allEvents}"`
 
-/** @returns How many deliveries an event of this type creates: one per subscribed endpoint and event handler. */
-export function countRecipients(subscribers: Subscribers, type: EventType): number {
-  return recipientsOf(subscribers, type).length
+/** @returns How many deliveries an event of this type creates: one for each endpoint that subscribes to it. */
+export function countSubscribed(endpoints: EventEndpoints, type: EventType): number {
+  return subscribedTo(endpoints, type).length
 }
 
 const maxRowsPerInsert = 1000
 
 /**
  * Raises an event in the transaction of the change that it reports (transactional outbox). Inserts one event row and one
- * delivery for each endpoint and event handler that subscribes to its type. Without subscribers it inserts no row.
+ * delivery for each endpoint that subscribes to its type. If none does, it inserts no row.
  *
  * @param contactId The contact whose personal data the event contains; null when it contains no contact's data. An event
  *   with null is not erased with a contact.
@@ -54,52 +51,52 @@ const maxRowsPerInsert = 1000
  */
 export async function raise(tx: Tx, type: EventType, data: object, contactId: number | null): Promise<void> {
   const occurrence = { data, contactId }
-  if (!tx.storage.dialect.writesSeveralTables) return await raiseTo(tx, await findSubscribers(tx), type, occurrence)
+  if (!tx.storage.dialect.writesSeveralTables) return await raiseTo(tx, await findEventEndpoints(tx), type, occurrence)
   const created_at = now(tx)
   report(tx, type, created_at, data)
-  recordForSubscribers(tx, type, occurrence, created_at)
+  storeForSubscribed(tx, type, occurrence, created_at)
 }
 
-/** Same as `raise`, with subscribers that are already known. */
+/** Same as `raise`, with endpoints that are already known. */
 export async function raiseTo(
   tx: Tx,
-  subscribers: Subscribers,
+  endpoints: EventEndpoints,
   type: EventType,
   occurrence: Occurrence,
 ): Promise<void> {
   const created_at = now(tx)
   report(tx, type, created_at, occurrence.data)
-  const recipients = recipientsOf(subscribers, type)
-  if (recipients.length === 0) return
-  if (tx.storage.dialect.writesSeveralTables) recordForSubscribers(tx, type, occurrence, created_at)
-  else await record(tx, type, occurrence, created_at, recipients)
+  const subscribed = subscribedTo(endpoints, type)
+  if (subscribed.length === 0) return
+  if (tx.storage.dialect.writesSeveralTables) storeForSubscribed(tx, type, occurrence, created_at)
+  else await storeEvent(tx, type, occurrence, created_at, subscribed)
 }
 
-/** Same as `raise`. @returns The id of the event, if it has a subscriber. */
+/** Same as `raise`. @returns The id of the event; undefined if no endpoint subscribes to it. */
 export async function raiseWithId(tx: Tx, type: EventType, occurrence: Occurrence): Promise<number | undefined> {
   const created_at = now(tx)
   report(tx, type, created_at, occurrence.data)
-  const recipients = recipientsOf(await findSubscribers(tx), type)
-  return recipients.length === 0 ? undefined : (await record(tx, type, occurrence, created_at, recipients)).eventId
+  const subscribed = subscribedTo(await findEventEndpoints(tx), type)
+  return subscribed.length === 0 ? undefined : (await storeEvent(tx, type, occurrence, created_at, subscribed)).eventId
 }
 
 /** Inserts an event and its deliveries. @returns Their ids; `deliveryId` only if there is one delivery. */
-async function record(
+async function storeEvent(
   tx: Tx,
   type: EventType,
   { data, contactId }: Occurrence,
   created_at: Timestamp,
-  recipients: readonly Recipient[],
+  subscribed: readonly Addressee[],
 ): Promise<{ eventId: number; deliveryId?: number }> {
   const uuid = randomUUID()
   const body = bodyOf(uuid, type, created_at, data)
   const event = { client_id: tx.clientId, uuid, type, contact_id: contactId, body, created_at }
   const eventId = (await queries.insertEvent(tx, event))!
-  if (recipients.length > 1) {
-    await insertDeliveries(tx, type, created_at, [eventId], recipients)
+  if (subscribed.length > 1) {
+    await insertDeliveries(tx, type, created_at, [eventId], subscribed)
     return { eventId }
   }
-  const { id: endpoint_id, kind, active } = recipients[0]!
+  const { id: endpoint_id, kind, active } = subscribed[0]!
   const deliveryId = (await queries.insertDelivery(tx, {
     client_id: tx.clientId,
     uuid: randomUUID(),
@@ -108,7 +105,6 @@ async function record(
     event_id: eventId,
     event_type: type,
     status: active ? 'pending' : 'held',
-    attempts: 0,
     due_at: created_at,
     scheduled_at: active ? created_at : null,
     ended_at: active ? null : created_at,
@@ -119,12 +115,12 @@ async function record(
 }
 
 /** Inserts the event and its deliveries by one statement, which the commit follows at once. */
-function recordForSubscribers(tx: Tx, type: EventType, { data, contactId }: Occurrence, created_at: Timestamp): void {
+function storeForSubscribed(tx: Tx, type: EventType, { data, contactId }: Occurrence, created_at: Timestamp): void {
   const uuid = randomUUID()
   const body = bodyOf(uuid, type, created_at, data)
   const event = { client_id: tx.clientId, uuid, type, contact_id: contactId, body, created_at }
   let deliveries = 0
-  const inserted = queries.insertForSubscribers(tx, { ...event, quoted: `"${type}"`, quoted_all: quotedAll })
+  const inserted = queries.insertForSubscribed(tx, { ...event, quoted: `"${type}"`, quoted_all: quotedAll })
   tx.transaction.defer(inserted.then((count) => (deliveries = count)))
   tx.transaction.afterCommit(() => {
     if (deliveries > 0) tx.local.webhooks.wake()
@@ -145,14 +141,14 @@ function report(tx: Tx, type: EventType, created_at: Timestamp, data: object): v
   })
 }
 
-/** One event of a batch. */
+/** What happened. */
 interface Occurrence {
   readonly data: object
   /** The contact whose personal data the event contains. */
   readonly contactId: number | null
 }
 
-/** One event of a batch, with its type. */
+/** What happened, with the type of its event. */
 export interface TypedOccurrence extends Occurrence {
   readonly type: EventType
 }
@@ -160,46 +156,42 @@ export interface TypedOccurrence extends Occurrence {
 /** Same as `raiseTo`, for many events in a few statements for each type. */
 export async function raiseAllTo(
   tx: Tx,
-  subscribers: Subscribers,
+  endpoints: EventEndpoints,
   occurrences: readonly TypedOccurrence[],
 ): Promise<void> {
-  const byType = new Map<EventType, TypedOccurrence[]>()
-  for (const occurrence of occurrences) {
-    const others = byType.get(occurrence.type)
-    if (others) others.push(occurrence)
-    else byType.set(occurrence.type, [occurrence])
+  for (const [type, ofType] of groupBy(occurrences, (occurrence) => occurrence.type)) {
+    await raiseAllOfType(tx, endpoints, type, ofType)
   }
-  for (const [type, ofType] of byType) await raiseAllOfType(tx, subscribers, type, ofType)
 }
 
 async function raiseAllOfType(
   tx: Tx,
-  subscribers: Subscribers,
+  endpoints: EventEndpoints,
   type: EventType,
   occurrences: readonly Occurrence[],
 ): Promise<void> {
   const created_at = now(tx)
   for (const { data } of occurrences) report(tx, type, created_at, data)
-  const recipients = recipientsOf(subscribers, type)
-  if (recipients.length === 0) return
+  const subscribed = subscribedTo(endpoints, type)
+  if (subscribed.length === 0) return
   const events = occurrences.map(({ data, contactId }) => {
     const uuid = randomUUID()
     return { uuid, contact_id: contactId, body: bodyOf(uuid, type, created_at, data) }
   })
   const recorded = await queries.insertEvents(tx, { client_id: tx.clientId, type, created_at, events })
   const eventIds = recorded.map(({ id }) => id)
-  await insertDeliveries(tx, type, created_at, eventIds, recipients)
+  await insertDeliveries(tx, type, created_at, eventIds, subscribed)
 }
 
 /**
- * Records an event for one active endpoint, without a check of its event types.
+ * Stores an event for one active endpoint, without a check of its event types.
  *
  * @param data Must contain no contact's data, because this event is not erased with a contact.
  * @returns The id of its delivery.
  */
-export async function recordFor(tx: Tx, endpointId: number, type: EventType, data: object): Promise<number> {
-  const endpoint: Recipient = { id: endpointId, kind: 'http', active: true }
-  return (await record(tx, type, { data, contactId: null }, now(tx), [endpoint])).deliveryId!
+export async function storeEventFor(tx: Tx, endpointId: number, type: EventType, data: object): Promise<number> {
+  const endpoint: Addressee = { id: endpointId, kind: 'http', active: true }
+  return (await storeEvent(tx, type, { data, contactId: null }, now(tx), [endpoint])).deliveryId!
 }
 
 /** Inserts one delivery for each pair of event and endpoint. */
@@ -208,12 +200,12 @@ async function insertDeliveries(
   event_type: EventType,
   created_at: Timestamp,
   eventIds: readonly number[],
-  recipients: readonly Recipient[],
+  subscribed: readonly Addressee[],
 ): Promise<void> {
-  const fixed = { client_id: tx.clientId, event_type, attempts: 0, created_at }
+  const fixed = { client_id: tx.clientId, event_type, created_at }
   let deliveries: queries.NewDelivery[] = []
   for (const event_id of eventIds) {
-    for (const { id: endpoint_id, kind, active } of recipients) {
+    for (const { id: endpoint_id, kind, active } of subscribed) {
       deliveries.push({ uuid: randomUUID(), event_id, endpoint_id, kind, status: active ? 'pending' : 'held' })
       if (deliveries.length < maxRowsPerInsert) continue
       await queries.insertDeliveries(tx, { ...fixed, deliveries })

@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
-import { bool, int, ints, nullable, statement, text, time, word } from '../storage/statement.ts'
+import { int, ints, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { Timestamp } from '../time.ts'
-import type { EndpointKind } from './schema.ts'
 
 /** An event's body. It is empty once the contact is erased, even before the background deletion clears the column. */
 export const bodyUnlessErased = sql<string>`case when e.contact_id is null
@@ -45,16 +44,17 @@ export const insertEndpoint = statement(
   {
     client_id: int,
     uuid: text,
-    kind: word<EndpointKind>(),
     url: text,
     description: text,
     events: text,
-    active: bool,
-    consecutive_failures: int,
     secret: text,
     created_at: time,
   },
-  (db, row) => db.insertInto('mailkeep_endpoint').values(row).returningAll(),
+  (db, row) =>
+    db
+      .insertInto('mailkeep_endpoint')
+      .values({ ...row, kind: sql.lit('http'), active: sql.lit(true), consecutive_failures: sql.lit(0) })
+      .returningAll(),
 )
 
 export const describeEndpoint = statement({ ...endpointKey, description: text }, (db, p) =>
@@ -66,13 +66,13 @@ export const describeEndpoint = statement({ ...endpointKey, description: text },
 )
 
 /** Activates the endpoint and resets its failure count and `disabled_reason`. */
-export const activateEndpoint = statement({ ...endpointKey, active: bool, consecutive_failures: int }, (db, p) =>
+export const activateEndpoint = statement(endpointKey, (db, p) =>
   db
     .updateTable('mailkeep_endpoint')
     .set({
-      active: p.active,
+      active: sql.lit(true),
       disabled_reason: null,
-      consecutive_failures: p.consecutive_failures,
+      consecutive_failures: sql.lit(0),
       first_failure_at: null,
     })
     .where('client_id', '=', p.client_id)
@@ -80,16 +80,14 @@ export const activateEndpoint = statement({ ...endpointKey, active: bool, consec
 )
 
 /** Deactivates the endpoint. `auto_failures` does not overwrite the reason of an endpoint that is already inactive. */
-export const deactivateEndpoint = statement(
-  { ...endpointKey, active: bool, reason: word<'manual' | 'auto_failures'>() },
-  (db, p) =>
-    db
-      .updateTable('mailkeep_endpoint')
-      .set({ active: p.active, disabled_reason: p.reason })
-      .where('client_id', '=', p.client_id)
-      .where('id', '=', p.id)
-      .where((eb) => eb.or([eb('disabled_reason', 'is', null), eb(p.reason, '=', 'manual')]))
-      .returning('id'),
+export const deactivateEndpoint = statement({ ...endpointKey, reason: word<'manual' | 'auto_failures'>() }, (db, p) =>
+  db
+    .updateTable('mailkeep_endpoint')
+    .set({ active: sql.lit(false), disabled_reason: p.reason })
+    .where('client_id', '=', p.client_id)
+    .where('id', '=', p.id)
+    .where((eb) => eb.or([eb('disabled_reason', 'is', null), eb(p.reason, '=', 'manual')]))
+    .returning('id'),
 )
 
 /** Keeps the previous secret until a time, or deletes it if there is none. */

@@ -4,6 +4,7 @@ import { maxRowsPerBatch } from '../jobs/operations.ts'
 import { int, ints, statement, time } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
 import { nextTurn, timestamp } from '../time.ts'
+import { deleteEventsWithoutDelivery } from './deletion.ts'
 
 /** Lists rows by id, so that the tables need no index on `created_at`. */
 function listOldest(table: 'mailkeep_delivery' | 'mailkeep_event') {
@@ -35,11 +36,7 @@ const deliveries: ExpiringTable = {
 
 const events: ExpiringTable = {
   listOldest: listOldest('mailkeep_event'),
-  delete: statement(
-    { ids: ints },
-    (_, p, dialect) => sql`delete from mailkeep_event where ${dialect.inList(sql.ref('id'), p.ids)}
-      and not exists (select 1 from mailkeep_delivery where event_id = mailkeep_event.id)`,
-  ),
+  delete: deleteEventsWithoutDelivery,
 }
 
 /** Deletes deliveries and events older than the retention time, in batches. */

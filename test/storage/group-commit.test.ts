@@ -48,7 +48,7 @@ function open({
       connection,
       mayPause: false,
       inTransaction: () => handle.inTransaction,
-      failure: (error) => error,
+      toMailkeepError: (error) => error,
       checkFiles,
       indexSearch: async (changes) => {
         for (const { contactId } of changes) log.push(`index ${contactId}`)

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { groupBy } from '../../collections.ts'
 import { type Context, now, type Tx } from '../../context.ts'
 import { newClaim } from '../../dispatch/claims.ts'
 import type { TasksInFlight } from '../../dispatch/loop.ts'
@@ -43,7 +44,7 @@ export interface Recipient {
 
 /** A lease lasts this much longer than the attempt's timeout. Then the outcome is not known. */
 const leaseMarginMs = 15_000
-/** Recipients who must be skipped cost no message, so this many more are read where there are some. */
+/** Skipped messages do not count against the limit. If some must be skipped, this many more are read. */
 const maxSkipped = 50
 
 export function leaseEnd({ clock, local }: Context): Timestamp {
@@ -89,11 +90,11 @@ async function claimOfNewsletter(tx: Tx, source: Source, limit: number, inFlight
     (row) => isPassedOver(row, inFlight),
   )
   const { claimed, skipped } = await claimOrSkip(tx, source, rows, limit, inFlight, envelope)
-  if (skipped > 0) await addCounts(tx, source.id, { skipped })
-  return { claimed, hasChanged: skipped > 0 }
+  if (skipped.length > 0) await addCounts(tx, source.id, { skipped: skipped.length })
+  return { claimed, hasChanged: skipped.length > 0 }
 }
 
-/** Reads as many rows as may be claimed, and more only if some of them cannot be: each is read with its contact. */
+/** Reads `limit` rows. Reads more only if some of them cannot be claimed, because each is read with its contact. */
 async function readDue<Row>(
   limit: number,
   read: (limit: number) => Promise<readonly Row[]>,
@@ -120,15 +121,16 @@ async function claimOrSkip(
   envelope: Envelope,
   versions: ReadonlyMap<number, number> = new Map(),
 ) {
-  const skipped = new Map<SkipReason, queries.DueMessage[]>()
-  const ready: queries.DueMessage[] = []
-  for (const row of rows) {
-    if (inFlight.has(row.id)) continue // a clock change ended its lease
-    const reason = skipReasonOf(row)
-    if (reason) skipped.set(reason, [...(skipped.get(reason) ?? []), row])
-    else ready.push(row)
+  const free = rows.filter(({ id }) => !inFlight.has(id)) // a clock change may have ended a lease of this process
+  const skipped: queries.DueMessage[] = []
+  let ready: queries.DueMessage[] = []
+  for (const [reason, some] of groupBy(free, skipReasonOf)) {
+    if (reason === undefined) ready = some
+    else {
+      skipped.push(...some)
+      await queries.skipMessages(tx, { ids: some.map(({ id }) => id), reason })
+    }
   }
-  for (const [reason, some] of skipped) await queries.skipMessages(tx, { ids: some.map(({ id }) => id), reason })
   const taken = ready.slice(0, limit)
   const claim = newClaim(tx)
   const ids = taken.map(({ id }) => id)
@@ -139,8 +141,7 @@ async function claimOrSkip(
     const version = stepId === null ? 0 : (versions.get(stepId) ?? 0)
     return { id, uuid, source, stepId, version, attempt: attempts + 1, claim, contact: recipientOf(row), envelope }
   })
-  const all = [...skipped.values()].flat()
-  return { claimed, skipped: all.length, skippedRows: all }
+  return { claimed, skipped }
 }
 
 /** Whether a message is not claimed: it is under way, because a clock change ended its lease, or it must be skipped. */
@@ -177,8 +178,8 @@ async function claimOfSequence(tx: Tx, source: Source, limit: number, inFlight: 
     (most) => queries.listDueOfSequence(tx, { ...due, limit: most }),
     (row) => isPassedOver(row, inFlight),
   )
-  const { claimed, skippedRows } = await claimOrSkip(tx, source, retries, limit, inFlight, envelope, versions)
-  for (const { id: messageId, step_id, contact_id } of skippedRows) {
+  const { claimed, skipped } = await claimOrSkip(tx, source, retries, limit, inFlight, envelope, versions)
+  for (const { id: messageId, step_id, contact_id } of skipped) {
     if (contact_id === null) continue
     await advance(tx, { sequenceId: source.id, contactId: contact_id, stepId: step_id!, messageId, isSent: false })
   }
@@ -189,7 +190,7 @@ async function claimOfSequence(tx: Tx, source: Source, limit: number, inFlight: 
     (enrolment) => !!stopReasonOf(enrolment) || enrolment.is_suppressed || !placeAfter(enrolment),
   )
   let left = limit - claimed.length
-  let hasChanged = skippedRows.length > 0
+  let hasChanged = skipped.length > 0
   for (const enrolment of enrolments) {
     const reason = stopReasonOf(enrolment)
     const place = placeAfter(enrolment)
@@ -224,11 +225,14 @@ async function finishEarly(tx: Tx, sequenceId: number, enrolment: queries.DueEnr
 /** Writes a skipped message for a contact whose address must not be mailed, and continues with the next step. */
 async function skipStep(tx: Tx, sequenceId: number, enrolment: queries.DueEnrolment, stepId: number): Promise<void> {
   const contactId = enrolment.contact_id!
-  const at = now(tx)
   const messageId = await insertStepMessage(tx, {
-    ...{ client_id: tx.clientId, uuid: randomUUID(), created_at: at, contact_id: contactId, sequence_id: sequenceId },
-    ...{ step_id: stepId, status: 'skipped', reason: 'suppressed', attempts: 0, due_at: at },
-    ...{ claim: null, claimed_at: null, lease_until: null },
+    ...newMessage(tx, sequenceId, contactId, stepId),
+    status: 'skipped',
+    reason: 'suppressed',
+    attempts: 0,
+    claim: null,
+    claimed_at: null,
+    lease_until: null,
   })
   await advance(tx, { sequenceId, contactId, stepId, messageId: messageId!, isSent: false })
 }
@@ -243,13 +247,30 @@ async function claimStep(
 ): Promise<ClaimedMessage> {
   const contact = recipientOf(enrolment)
   const claim = newClaim(tx)
-  const uuid = randomUUID()
-  const at = now(tx)
+  const message = newMessage(tx, source.id, contact.id, stepId)
   const id = await insertStepMessage(tx, {
-    ...{ client_id: tx.clientId, uuid, created_at: at, contact_id: contact.id, sequence_id: source.id },
-    ...{ step_id: stepId, status: 'pending', reason: null, attempts: 1, due_at: at },
-    ...{ claim, claimed_at: at, lease_until: leaseEnd(tx) },
+    ...message,
+    status: 'pending',
+    reason: null,
+    attempts: 1,
+    claim,
+    claimed_at: message.created_at,
+    lease_until: leaseEnd(tx),
   })
   await setUnderWay(tx, { ids: [enrolment.id] })
-  return { id: id!, uuid, source, stepId, version, attempt: 1, claim, contact, envelope }
+  return { id: id!, uuid: message.uuid, source, stepId, version, attempt: 1, claim, contact, envelope }
+}
+
+/** The columns that every new message of a step has. */
+function newMessage(tx: Tx, sequence_id: number, contact_id: number, step_id: number) {
+  const created_at = now(tx)
+  return {
+    client_id: tx.clientId,
+    uuid: randomUUID(),
+    created_at,
+    contact_id,
+    sequence_id,
+    step_id,
+    due_at: created_at,
+  }
 }

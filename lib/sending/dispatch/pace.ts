@@ -1,3 +1,4 @@
+import { groupBy, rotated } from '../../collections.ts'
 import type { Clock } from '../../time.ts'
 
 /** What is being sent: a newsletter, or a sequence. */
@@ -119,8 +120,9 @@ export class Pace {
     const nowMs = this.#clock()
     const left = new Map<TokenBucket, number>()
     let budget = Math.min(freeSlots, this.#all.available(nowMs))
-    const candidates = due.map((source) => ({ source, allowed: 0 }))
-    let clients = rotated(byClient(candidates), ([id]) => id > this.#lastClientId)
+    const candidates = due.map((source): Candidate => ({ source, allowed: 0 }))
+    const byClient = [...groupBy(candidates, ({ source }) => source.clientId)].sort(([a], [b]) => a - b)
+    let clients = rotated(byClient, ([id]) => id > this.#lastClientId)
     while (budget > 0 && clients.length > 0) {
       clients = clients.filter(([clientId, own]) => {
         if (budget === 0) return true
@@ -198,19 +200,4 @@ function keyOf({ kind, id }: Source): string {
 
 function byKey(a: Candidate, b: Candidate): number {
   return keyOf(a.source) < keyOf(b.source) ? -1 : 1
-}
-
-function byClient(candidates: readonly Candidate[]): [number, Candidate[]][] {
-  const clients = new Map<number, Candidate[]>()
-  for (const candidate of candidates) {
-    const { clientId } = candidate.source
-    clients.set(clientId, [...(clients.get(clientId) ?? []), candidate])
-  }
-  return [...clients].sort(([a], [b]) => a - b)
-}
-
-/** Begins with the first item for which `isAfter` is true. */
-function rotated<T>(items: readonly T[], isAfter: (item: T) => boolean): T[] {
-  const first = items.findIndex(isAfter)
-  return first <= 0 ? [...items] : [...items.slice(first), ...items.slice(0, first)]
 }

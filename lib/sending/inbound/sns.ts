@@ -1,7 +1,7 @@
 /** Notifications of Amazon SNS: their signature, and the confirmation of subscriptions. */
 import { verify, X509Certificate } from 'node:crypto'
 import * as v from 'valibot'
-import { MailkeepError } from '../../errors.ts'
+import { invalid, MailkeepError } from '../../errors.ts'
 import type { Clock } from '../../time.ts'
 
 export interface SnsOptions {
@@ -124,9 +124,7 @@ function parseNotification(body: string): Notification {
   }
   const result = v.safeParse(Notification, json)
   if (result.success) return result.output
-  const path = v.getDotPath(result.issues[0]) ?? 'body'
-  const message = 'This is not a notification of Amazon SNS.'
-  throw new MailkeepError('validation_failed', message, { errors: { [path]: [message] } })
+  throw invalid(v.getDotPath(result.issues[0]) ?? 'body', 'This is not a notification of Amazon SNS.')
 }
 
 function checkAge({ Timestamp }: Notification, now: number): void {

@@ -1,5 +1,5 @@
 /** Loads nodemailer when the first message is sent, and converts messages to its options. */
-import { MailkeepError } from '../../errors.ts'
+import { invalid } from '../../errors.ts'
 import { oneLine } from '../escape.ts'
 import type { MailMessage } from '../transport.ts'
 
@@ -41,5 +41,5 @@ export function loadNodemailer(): Promise<typeof import('nodemailer')> {
 
 function missing(cause: unknown): never {
   const message = 'Sending mail needs the package nodemailer beside mailkeep: npm install nodemailer'
-  throw new MailkeepError('validation_failed', message, { errors: { transport: [message] }, cause })
+  throw invalid('transport', message, cause)
 }

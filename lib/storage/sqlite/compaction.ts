@@ -13,7 +13,7 @@ const maxTimeShare = 1 / 100
 
 const vacuum = plainQuery('vacuum')
 
-/** Finds a purge that has work left: see contacts/search-purge.ts. A purge that only pauses has none. */
+/** Finds a purge that has work left: see contacts/search.ts. A purge that only pauses has none. */
 const findPendingPurge = `select 1 from mailkeep_job where kind = 'purge searches'
   and (state ->> 'isWanted' or state ->> 'steps' is not null)`
 

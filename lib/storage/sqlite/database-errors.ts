@@ -40,22 +40,20 @@ export function damaged(file: string | undefined, cause: unknown): MailkeepError
  * @param file The database's path, for the message about a damaged file.
  */
 export function errorMapper(file: string | undefined): ErrorMapper {
-  return (error, inHostTransaction = false) => toMailkeepError(error, file, inHostTransaction)
-}
-
-function toMailkeepError(error: unknown, file: string | undefined, inHostTransaction: boolean): unknown {
-  const code = codeOf(error)
-  if (isNotOpen(error)) return inHostTransaction ? transactionEnded(error) : closed(error)
-  // Callers can violate only foreign keys to the client.
-  if (code === 'SQLITE_CONSTRAINT_FOREIGNKEY') return notFound('client')
-  if (isDamaged(error)) return damaged(file, error)
-  if (inHostTransaction && (isMissingTable(error) || isOfPostgres(error))) return otherDatabase(error)
-  if (/^SQLITE_(FULL|IOERR|BUSY|LOCKED|READONLY|CANTOPEN|NOMEM)/.test(code)) {
-    return new MailkeepError('unavailable', `The database cannot be written now (${code}).`, { cause: error })
+  return (error, inHostTransaction = false) => {
+    const code = codeOf(error)
+    if (isNotOpen(error)) return inHostTransaction ? transactionEnded(error) : closed(error)
+    // Callers can violate only foreign keys to the client.
+    if (code === 'SQLITE_CONSTRAINT_FOREIGNKEY') return notFound('client')
+    if (isDamaged(error)) return damaged(file, error)
+    if (inHostTransaction && (isMissingTable(error) || isOfPostgres(error))) return otherDatabase(error)
+    if (/^SQLITE_(FULL|IOERR|BUSY|LOCKED|READONLY|CANTOPEN|NOMEM)/.test(code)) {
+      return new MailkeepError('unavailable', `The database cannot be written now (${code}).`, { cause: error })
+    }
+    return code.startsWith('SQLITE_')
+      ? new MailkeepError('internal', `A statement failed (${code}).`, { cause: error })
+      : error
   }
-  return code.startsWith('SQLITE_')
-    ? new MailkeepError('internal', `A statement failed (${code}).`, { cause: error })
-    : error
 }
 
 /** Recognises better-sqlite3's error for a closed handle, which has no code. */

@@ -36,13 +36,13 @@ export async function databaseOn({ writer, reader, ownHandles, file, locks, logg
     await retryWhileLocked(() => configure(handle), 'The database is locked.')
   const write = new PreparedConnection(writer)
   const indexSearch = searchIndexer()
-  const failure = errorMapper(file)
+  const toMailkeepError = errorMapper(file)
   const files = file === undefined ? undefined : new DatabaseFiles(file, logger)
-  const group = new GroupCommit(target({ handle: writer, connection: write, indexSearch, failure, files }))
+  const group = new GroupCommit(target({ handle: writer, connection: write, indexSearch, toMailkeepError, files }))
   // `data_version` ignores commits of its own handle. If the host shares the handle, count the changed rows too.
   const shared = 'select data_version + total_changes() from pragma_data_version'
   const version = writer.prepare(reader === writer ? shared : 'pragma data_version').pluck()
-  const reads = new Reader(reader === writer ? write : new PreparedConnection(reader), reader, failure)
+  const reads = new Reader(reader === writer ? write : new PreparedConnection(reader), reader, toMailkeepError)
   const isSameDatabase: IsSameDatabase = (handle) =>
     file === undefined ? handle === writer : isSameFile(handle.name, file)
   const database: Database = {
@@ -62,7 +62,7 @@ export async function databaseOn({ writer, reader, ownHandles, file, locks, logg
       withinHostTransaction(database, {
         connection: connectionOfTransaction(handle) ?? adoptHandle(handle, isSameDatabase),
         dialect: hostDialect,
-        toMailkeepError: (error) => failure(error, true),
+        toMailkeepError: (error) => toMailkeepError(error, true),
       }),
     figures: () => group.figures(),
     async close() {
@@ -119,25 +119,25 @@ function configure(handle: SqliteHandle): void {
   handle.pragma('temp_store = memory')
 }
 
-interface TargetParts extends Pick<GroupTarget, 'connection' | 'failure'> {
+interface TargetParts extends Pick<GroupTarget, 'connection' | 'toMailkeepError'> {
   readonly handle: SqliteHandle
   readonly indexSearch: ReturnType<typeof searchIndexer>
   readonly files: DatabaseFiles | undefined
 }
 
-function target({ handle, connection, indexSearch, failure, files }: TargetParts): GroupTarget {
+function target({ handle, connection, indexSearch, toMailkeepError, files }: TargetParts): GroupTarget {
   const begin = handle.prepare('begin immediate')
   return {
     connection,
     inTransaction: () => handle.inTransaction,
     mayPause: files !== undefined, // the handle of a database in memory may be the host's
     indexSearch: (changes) => indexSearch(connection, changes),
-    failure,
+    toMailkeepError,
     checkFiles: () => files?.check(),
     async begin() {
       // The host may have a transaction open on a shared handle. Wait for it like for another process.
       if (handle.inTransaction) return false
-      files?.checkIfMissing()
+      if (files?.isMissing) files.check() // so that no more writes go to files that may be lost
       try {
         begin.run()
         return true

@@ -19,18 +19,14 @@ interface KnownFile {
 export class DatabaseFiles {
   readonly #files: readonly KnownFile[]
   readonly #logger: Logger
-  #missing = false
+  /** Whether a file was missing at the last check. */
+  isMissing = false
 
   /** @param file The path of a database that is open. */
   constructor(file: string, logger: Logger) {
     const path = resolve(file) // because the process may change its working directory
     this.#files = suffixes.map((suffix) => ({ path: path + suffix, identity: identityOf(path + suffix) }))
     this.#logger = logger
-  }
-
-  /** Runs `check` only while a file is known to be missing, so that no more writes go to files that may be lost. */
-  checkIfMissing(): void {
-    if (this.#missing) this.check()
   }
 
   /**
@@ -45,15 +41,15 @@ export class DatabaseFiles {
       file.identity ??= identity
       if (identity !== file.identity) throw this.#lost(file.path)
     }
-    if (this.#missing) this.#logger.info({ database: this.#files[0]!.path }, 'the database file is back')
-    this.#missing = false
+    if (this.isMissing) this.#logger.info({ database: this.#files[0]!.path }, 'the database file is back')
+    this.isMissing = false
   }
 
   #lost(path: string): MailkeepError {
-    if (!this.#missing) {
+    if (!this.isMissing) {
       this.#logger.error({ file: path }, 'a database file was deleted, moved or replaced: writes are refused')
     }
-    this.#missing = true
+    this.isMissing = true
     const message =
       'The database file was deleted, moved or replaced while mailkeep has it open: put it back, or restart mailkeep.'
     return new MailkeepError('unavailable', message)

@@ -17,7 +17,7 @@ export interface GroupTarget {
   /** Updates the search index. One call per group costs half as much as one call per write. */
   indexSearch(changes: readonly SearchChange[]): Promise<void>
   /** Maps a database error to the error that callers get. */
-  failure(error: unknown): unknown
+  toMailkeepError(error: unknown): unknown
   /**
    * Called after each COMMIT, before the promises of its writes resolve.
    *
@@ -112,7 +112,7 @@ export class GroupCommit {
       this.#betweenTransactions.push(() =>
         run().then(
           () => resolve(),
-          (error) => reject(this.#target.failure(error)),
+          (error) => reject(this.#target.toMailkeepError(error)),
         ),
       )
       this.#draining ??= this.#drain()
@@ -149,7 +149,7 @@ export class GroupCommit {
         await new Promise((resolve) => setTimeout(resolve, pauseMs))
       }
     } catch (error) {
-      for (const { reject } of this.#queue.splice(0)) reject(this.#target.failure(error))
+      for (const { reject } of this.#queue.splice(0)) reject(this.#target.toMailkeepError(error))
       return false
     }
   }
@@ -224,7 +224,7 @@ export class GroupCommit {
       return { waiting, effects, searchChanges, ok: true, value }
     } catch (error) {
       if (this.#target.inTransaction()) await this.#undoSavepoint()
-      return { waiting, effects: [], searchChanges: [], ok: false, error: this.#target.failure(error) }
+      return { waiting, effects: [], searchChanges: [], ok: false, error: this.#target.toMailkeepError(error) }
     }
   }
 
@@ -251,7 +251,7 @@ export class GroupCommit {
       this.#groupSizes[finished.length]! += 1
       return undefined
     } catch (error) {
-      return { error: this.#target.failure(error) }
+      return { error: this.#target.toMailkeepError(error) }
     }
   }
 

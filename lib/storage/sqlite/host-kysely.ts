@@ -21,7 +21,7 @@ const version = plainQuery('select data_version + total_changes() as version fro
 const lockTimeoutMessage =
   'The database was locked for 5 s by another transaction. Inside your own transaction? Use mailkeep.using(trx).'
 
-const failure = errorMapper(undefined)
+const toMailkeepError = errorMapper(undefined)
 
 /**
  * Uses SQLite through a Kysely instance. Most instances have a single connection, so each group of writes reserves it
@@ -62,7 +62,7 @@ export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): Databa
           return withinHostTransaction(database, {
             connection,
             dialect: hostDialect,
-            toMailkeepError: (error) => failure(error, true),
+            toMailkeepError: (error) => toMailkeepError(error, true),
           })
         },
         figures: () => group.figures(),
@@ -117,7 +117,7 @@ class TimeLimitedReader implements Connection {
     try {
       return await Promise.race([this.#connection.run<R>(query), late])
     } catch (error) {
-      throw failure(error)
+      throw toMailkeepError(error)
     } finally {
       clearTimeout(timer)
     }
@@ -154,7 +154,7 @@ class HostTarget implements GroupTarget {
     },
   }
 
-  readonly failure = failure
+  readonly toMailkeepError = toMailkeepError
 
   indexSearch(changes: readonly SearchChange[]): Promise<void> {
     return this.#indexSearch(this.connection, changes)

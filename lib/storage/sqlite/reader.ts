@@ -27,14 +27,14 @@ interface PendingRead {
 export class Reader implements Connection {
   readonly #connection: PreparedConnection
   readonly #handle: SqliteHandle
-  readonly #failure: ErrorMapper
+  readonly #toMailkeepError: ErrorMapper
   #pending: PendingRead[] = []
   #closed = false
 
-  constructor(connection: PreparedConnection, handle: SqliteHandle, failure: ErrorMapper) {
+  constructor(connection: PreparedConnection, handle: SqliteHandle, toMailkeepError: ErrorMapper) {
     this.#connection = connection
     this.#handle = handle
-    this.#failure = failure
+    this.#toMailkeepError = toMailkeepError
   }
 
   /** Rejects all later reads. The handle itself may belong to the host and stay open. */
@@ -73,7 +73,7 @@ export class Reader implements Connection {
       try {
         resolve(this.#connection.run(query))
       } catch (error) {
-        reject(this.#failure(error))
+        reject(this.#toMailkeepError(error))
       }
     }
   }
@@ -106,7 +106,7 @@ export class Reader implements Connection {
     try {
       return this.#connection.run(query)
     } catch (error) {
-      throw this.#failure(error)
+      throw this.#toMailkeepError(error)
     }
   }
 }

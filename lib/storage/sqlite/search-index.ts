@@ -1,4 +1,4 @@
-import { type Connection, plainQuery, withParameters } from '../connection.ts'
+import { type Connection, plainQuery } from '../connection.ts'
 import type { SearchChange } from '../transaction.ts'
 
 /**
@@ -31,8 +31,8 @@ export function searchIndexer(): (connection: Connection, changes: readonly Sear
     // Sort by row id, because FTS5 begins a new segment whenever ids do not ascend.
     for (const { clientId, contactId, before, after } of [...changes].sort(byRow)) {
       const key = [BigInt(clientId), BigInt(contactId)]
-      if (before !== null) await connection.run(withParameters(deleteFromIndex, [...key, before]))
-      if (after !== null) await connection.run(withParameters(insertIntoIndex, [...key, after]))
+      if (before !== null) await connection.run({ ...deleteFromIndex, parameters: [...key, before] })
+      if (after !== null) await connection.run({ ...insertIntoIndex, parameters: [...key, after] })
       texts += Number(before !== null) + Number(after !== null)
     }
     const batches = Math.floor(texts / mergeBatch.texts)

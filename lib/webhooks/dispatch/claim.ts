@@ -2,7 +2,6 @@ import { sql } from 'kysely'
 import { type Context, now, type Tx } from '../../context.ts'
 import { newClaim } from '../../dispatch/claims.ts'
 import type { TasksInFlight } from '../../dispatch/loop.ts'
-import { maxRowsPerBatch } from '../../jobs/operations.ts'
 import { int, ints, nullable, statement, text, time } from '../../storage/statement.ts'
 import { transact } from '../../storage/transaction.ts'
 import { msOf, type Timestamp, timestamp } from '../../time.ts'
@@ -30,7 +29,7 @@ export interface ClaimedDelivery {
   readonly url: string
   readonly sealedSecret: string
   /** The secret before the last rotation, while it signs too. */
-  readonly sealedPreviousSecret: string | undefined
+  readonly sealedPreviousSecret: string | null
   readonly endpointUuid: string
   readonly body: string
 }
@@ -154,7 +153,7 @@ const extendLease = statement.affected({ id: int, claim: text, lease_until: time
     .where('status', '=', 'pending'),
 )
 
-const loadDeliveries = statement.all({ ids: ints }, (db, p, dialect) =>
+const loadDeliveries = statement.all({ ids: ints, now: time }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_delivery as d')
     .innerJoin('mailkeep_event as e', 'e.id', 'd.event_id')
@@ -173,8 +172,7 @@ const loadDeliveries = statement.all({ ids: ints }, (db, p, dialect) =>
       'p.url',
       'p.uuid as endpoint_uuid',
       'p.secret',
-      'p.previous_secret',
-      'p.previous_secret_until',
+      sql<string | null>`case when p.previous_secret_until > ${p.now} then p.previous_secret end`.as('previous_secret'),
     ])
     .where(dialect.inList(sql.ref('d.id'), p.ids)),
 )
@@ -213,8 +211,9 @@ export async function findDue(ctx: Context, maxDue: number, handled: readonly nu
     if (row.id === null) {
       next = row.first_due_at
       sources = row.due
-    } else if (row.active) endpoints.push(dueEndpointFrom(row))
-    else await transact(ctx, (tx) => holdDeliveries(tx, row.id, maxRowsPerBatch))
+    } else if (row.active) {
+      endpoints.push({ id: row.id, clientId: row.client_id, due: row.due, proven: Boolean(row.proven) })
+    } else await transact(ctx, (tx) => holdDeliveries(tx, row.id))
   }
   const leaseEndsAt = firstLease?.lease_until
   return {
@@ -223,10 +222,6 @@ export async function findDue(ctx: Context, maxDue: number, handled: readonly nu
     nextLeaseEndMs: leaseEndsAt ? msOf(leaseEndsAt) : undefined,
     sources,
   }
-}
-
-function dueEndpointFrom({ id, client_id: clientId, due, proven }: DueEndpointRow): DueEndpoint {
-  return { id, clientId, due, proven: Boolean(proven) }
 }
 
 /**
@@ -244,7 +239,7 @@ export async function claimDeliveries(
   )
   const found = claimable.flat().flatMap(({ id }) => (inFlight.has(id) ? [] : [id]))
   if (found.length === 0) return []
-  const rows = await loadDeliveries(tx, { ids: found })
+  const rows = await loadDeliveries(tx, { ids: found, now: now(tx) })
   const ready = rows.filter(({ body }) => body !== '')
   for (const { id, body } of rows) if (body === '') await failDelivery(tx, { id, error: erasedError, now: now(tx) })
   if (ready.length === 0) return []
@@ -263,20 +258,10 @@ export async function claimDeliveries(
     claim,
     url: row.url,
     sealedSecret: row.secret,
-    sealedPreviousSecret: previousSecretOf(row, tx.clock()),
+    sealedPreviousSecret: row.previous_secret,
     endpointUuid: row.endpoint_uuid,
     body: row.body,
   }))
-}
-
-interface RotatedSecret {
-  readonly previous_secret: string | null
-  readonly previous_secret_until: Timestamp | null
-}
-
-function previousSecretOf({ previous_secret, previous_secret_until }: RotatedSecret, nowMs: number) {
-  if (previous_secret === null || previous_secret_until === null) return undefined
-  return msOf(previous_secret_until) > nowMs ? previous_secret : undefined
 }
 
 /** Restarts the full lease from now. @returns false when the claim is no longer current. */

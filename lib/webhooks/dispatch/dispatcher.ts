@@ -11,11 +11,11 @@ import {
 import { Handlers } from '../handlers/handlers.ts'
 import type { Outcome, Sender, Sending } from '../http/send.ts'
 import { type ClaimedDelivery, claimDeliveries, findDue, listClaims } from './claim.ts'
-import { type Allowance, atLeastOne, FairScheduler } from './fairness.ts'
+import { type Allowance, FairScheduler } from './fairness.ts'
 import { releaseExpiredLeases, releaseStaleSchedules } from './leases.ts'
-import { DeliveryCounter, type DeliveryFigures, endingOf } from './metrics.ts'
+import { DeliveryCounter, type DeliveryFigures } from './metrics.ts'
 import { type FinishedAttempt, recordAttempts } from './record.ts'
-import { nextStep } from './retry.ts'
+import { endingOf, nextStep } from './retry.ts'
 
 /** An attempt that takes longer than this share of the timeout marks its endpoint as slow. */
 const slowShareOfTimeout = 1 / 3
@@ -58,7 +58,7 @@ export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttem
 
   async poll(freeSlots: number): Promise<DueWork<Plan>> {
     const { endpointConcurrency } = this.#ctx.local.webhooks.settings
-    const maxDue = atLeastOne(Math.min(endpointConcurrency, freeSlots))
+    const maxDue = Math.min(endpointConcurrency, freeSlots)
     await this.handlers.findOwn()
     const { endpoints, ...times } = await findDue(this.#ctx, maxDue, this.handlers.ids)
     const allowances = this.#scheduler.allow(endpoints)
@@ -136,8 +136,8 @@ export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttem
     const { sealer } = this.#ctx
     const secret = sealer.open(sealed.sealedSecret, endpointUuid)
     const previous = sealed.sealedPreviousSecret
-    const rotated = previous === undefined ? {} : { previousSecret: sealer.open(previous, endpointUuid) }
-    return this.#sender.send({ url, secret, ...rotated, deliveryId: uuid, eventType, body })
+    const previousSecret = previous === null ? null : sealer.open(previous, endpointUuid)
+    return this.#sender.send({ url, secret, previousSecret, deliveryId: uuid, eventType, body })
   }
 }
 

@@ -1,3 +1,5 @@
+import { groupBy, rotated } from '../../collections.ts'
+
 /** How fast an endpoint answered its last attempt; `unknown` before its first answer. */
 type Responsiveness = 'unknown' | 'answering' | 'slow' | 'hanging'
 
@@ -75,8 +77,12 @@ export class FairScheduler {
   /** Returns how many deliveries of each endpoint may be claimed now. All of them can start immediately. */
   allow(due: readonly DueEndpoint[]): Allowance[] {
     this.#forgetIdle()
-    const candidates = this.#roundRobin(due).map((one) => ({ due: one, state: this.#stateOf(one), allowed: 0 }))
-    let clients = [...byClient(candidates)]
+    const ordered = rotated(
+      due.toSorted((a, b) => a.id - b.id),
+      ({ id }) => id > this.#lastServedId,
+    )
+    const candidates = ordered.map((one): Candidate => ({ due: one, state: this.#stateOf(one), allowed: 0 }))
+    let clients = [...groupBy(candidates, (candidate) => candidate.due.clientId)]
     // Level by level, so that no client gets a second slot before each waiting client has a first one.
     for (let level = 1; clients.length > 0; level++) {
       clients = clients.filter(([id, own]) => this.#quotaOf(id).inFlight >= level || this.#allowOne(own))
@@ -156,12 +162,6 @@ export class FairScheduler {
       if (inFlight === 0 && this.#endpoints.size > maxRememberedEndpoints / 2) this.#endpoints.delete(id)
     }
   }
-
-  #roundRobin(due: readonly DueEndpoint[]): DueEndpoint[] {
-    const sorted = [...due].sort((a, b) => a.id - b.id)
-    const first = sorted.findIndex(({ id }) => id > this.#lastServedId)
-    return first <= 0 ? sorted : [...sorted.slice(first), ...sorted.slice(0, first)]
-  }
 }
 
 /** Counts and limits the requests in flight of all clients, or of one. */
@@ -190,17 +190,7 @@ class Quota {
   }
 }
 
-function byClient(candidates: readonly Candidate[]): Map<number, Candidate[]> {
-  const clients = new Map<number, Candidate[]>()
-  for (const candidate of candidates) {
-    const own = clients.get(candidate.due.clientId)
-    if (own) own.push(candidate)
-    else clients.set(candidate.due.clientId, [candidate])
-  }
-  return clients
-}
-
 /** Rounds down, but returns at least 1. */
-export function atLeastOne(count: number): number {
+function atLeastOne(count: number): number {
   return Math.max(1, Math.floor(count))
 }

@@ -1,11 +1,5 @@
-import type { Outcome } from '../http/send.ts'
-import type { RecordedAttempt } from './record.ts'
-
-/**
- * How an attempt ended. `refused`: the address is not allowed, no request was sent. `interrupted`: mailkeep aborted it.
- * `fault`: an error inside mailkeep.
- */
-export type AttemptEnding = 'success' | 'failure' | 'timeout' | 'refused' | 'interrupted' | 'fault'
+import type { FinishedAttempt } from './record.ts'
+import { type AttemptEnding, endingOf } from './retry.ts'
 
 /** Endings of attempts whose duration is measured. */
 const requestEndings: ReadonlySet<AttemptEnding> = new Set(['success', 'failure', 'timeout'])
@@ -36,7 +30,7 @@ export class DeliveryCounter {
   readonly #durations = boundsMs.map(() => 0)
   #durationSum = 0
 
-  count(recorded: readonly RecordedAttempt[]): void {
+  count(recorded: readonly FinishedAttempt[]): void {
     for (const { outcome, disposition, startedMs, endedMs } of recorded) {
       const ending = endingOf(outcome)
       this.#attempts[ending] += 1
@@ -57,11 +51,4 @@ export class DeliveryCounter {
       attemptMsSum: this.#durationSum,
     }
   }
-}
-
-export function endingOf(outcome: Outcome): AttemptEnding {
-  if (outcome.kind === 'answered') return outcome.status >= 200 && outcome.status < 300 ? 'success' : 'failure'
-  if (outcome.kind === 'failed') return outcome.timedOut ? 'timeout' : 'failure'
-  if (outcome.kind === 'handled') return 'success'
-  return outcome.kind === 'threw' ? 'failure' : outcome.kind
 }

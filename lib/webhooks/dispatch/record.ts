@@ -20,9 +20,6 @@ export interface FinishedAttempt {
   readonly endedMs: number
 }
 
-/** A finished attempt whose claim was still current, so that its outcome was stored with the delivery. */
-export type RecordedAttempt = FinishedAttempt
-
 const outcome = {
   id: int,
   claim: text,
@@ -83,7 +80,7 @@ const updateEndpointHealth = statement(
  *
  * @returns The attempts whose claim was current. The others change nothing: another process has claimed their delivery.
  */
-export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[]): Promise<RecordedAttempt[]> {
+export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[]): Promise<FinishedAttempt[]> {
   if (finished.length === 0) return []
   const ids = new Set(await recordOutcomes(tx, finished.map(outcomeOf)))
   const recorded = finished.filter(({ task }) => ids.has(task.id))
@@ -102,7 +99,7 @@ export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[
   return recorded
 }
 
-function logFailure({ logger }: Tx, { task, outcome, disposition }: RecordedAttempt): void {
+function logFailure({ logger }: Tx, { task, outcome, disposition }: FinishedAttempt): void {
   const { clientId: client_id, endpointId: endpoint_id, uuid, eventType: event_type, attempt } = task
   const fields = { client_id, endpoint_id, delivery: uuid, event_type, attempt, reason: errorOf(outcome, disposition) }
   logger.warn(fields, 'a delivery failed and will not be retried')

@@ -1,6 +1,19 @@
 import type { Outcome } from '../http/send.ts'
 import type { WebhookSettings } from '../settings.ts'
 
+/**
+ * How an attempt ended. `refused`: the address is not allowed, no request was sent. `interrupted`: mailkeep aborted it.
+ * `fault`: an error inside mailkeep.
+ */
+export type AttemptEnding = 'success' | 'failure' | 'timeout' | 'refused' | 'interrupted' | 'fault'
+
+export function endingOf(outcome: Outcome): AttemptEnding {
+  if (outcome.kind === 'answered') return outcome.status >= 200 && outcome.status < 300 ? 'success' : 'failure'
+  if (outcome.kind === 'failed') return outcome.timedOut ? 'timeout' : 'failure'
+  if (outcome.kind === 'handled') return 'success'
+  return outcome.kind === 'threw' ? 'failure' : outcome.kind
+}
+
 /** A delivery's next state after an attempt. `disable`: switch the endpoint off too. */
 export type Disposition =
   | { readonly status: 'success' }
@@ -21,8 +34,7 @@ export function nextStep(
   { retryScheduleSeconds }: Pick<WebhookSettings, 'retryScheduleSeconds'>,
   random: number,
 ): Disposition {
-  if (outcome.kind === 'handled') return { status: 'success' }
-  if (outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300) return { status: 'success' }
+  if (endingOf(outcome) === 'success') return { status: 'success' }
   if (outcome.kind === 'refused') return { status: 'failed', disable: false }
   if (outcome.kind === 'answered' && outcome.status === 410) return { status: 'failed', disable: true }
   if (outcome.kind === 'interrupted') return { status: 'pending', delayMs: 0 }

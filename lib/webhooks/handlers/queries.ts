@@ -1,7 +1,6 @@
 /** Statements on the subscribers of event handlers. */
 import { sql } from 'kysely'
-import { bool, int, statement, text, time, word } from '../../storage/statement.ts'
-import type { EndpointKind } from '../schema.ts'
+import { int, statement, text, time } from '../../storage/statement.ts'
 
 export const findSubscriber = statement({ subscriber: text }, (db, p) =>
   db.selectFrom('mailkeep_endpoint').select(['id', 'events']).where('subscriber', '=', p.subscriber),
@@ -9,20 +8,10 @@ export const findSubscriber = statement({ subscriber: text }, (db, p) =>
 
 /** Inserts nothing if another process has already inserted the subscriber. */
 export const insertSubscriber = statement(
-  {
-    uuid: text,
-    created_at: time,
-    subscriber: text,
-    events: text,
-    active: bool,
-    kind: word<EndpointKind>(),
-    none: text,
-    zero: int,
-  },
+  { uuid: text, created_at: time, subscriber: text, events: text },
   (_, p) => sql`insert into mailkeep_endpoint
     (uuid, created_at, subscriber, events, active, kind, url, description, secret, consecutive_failures)
-    values (${p.uuid}, ${p.created_at}, ${p.subscriber}, ${p.events}, ${p.active}, ${p.kind},
-      ${p.none}, ${p.none}, ${p.none}, ${p.zero})
+    values (${p.uuid}, ${p.created_at}, ${p.subscriber}, ${p.events}, true, 'handler', '', '', '', 0)
     on conflict do nothing`,
 )
 

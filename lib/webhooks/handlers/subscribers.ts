@@ -128,16 +128,7 @@ export async function ensureOwnSubscriber(tx: Tx, name: string, events: readonly
 }
 
 async function create(tx: Tx, { name: subscriber, events }: SubscriberFields): Promise<number | undefined> {
-  await insertSubscriber(tx, {
-    uuid: randomUUID(),
-    created_at: now(tx),
-    subscriber,
-    events,
-    active: true,
-    kind: 'handler',
-    none: '',
-    zero: 0,
-  })
+  await insertSubscriber(tx, { uuid: randomUUID(), created_at: now(tx), subscriber, events })
   return (await findSubscriber(tx, { subscriber }))?.id // undefined when another process has already removed it
 }
 

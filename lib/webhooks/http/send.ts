@@ -13,7 +13,7 @@ export interface Request {
   readonly url: string
   readonly secret: string
   /** The secret before a rotation, while it signs too. */
-  readonly previousSecret?: string
+  readonly previousSecret: string | null
   /** The delivery's uuid. It is the same in each retry, so that receivers can drop repeats. */
   readonly deliveryId: string
   readonly eventType: string

@@ -37,11 +37,11 @@ export function signStandard(secret: string, id: string, timestampSeconds: numbe
  */
 export function signWithBoth(
   secret: string,
-  previousSecret: string | undefined,
+  previousSecret: string | null,
   ...signed: [id: string, timestampSeconds: number, body: string | Uint8Array]
 ): string {
   const signature = signStandard(secret, ...signed)
-  return previousSecret === undefined ? signature : `${signature} ${signStandard(previousSecret, ...signed)}`
+  return previousSecret === null ? signature : `${signature} ${signStandard(previousSecret, ...signed)}`
 }
 
 function hmac(key: KeyObject, before: string, body: string | Uint8Array) {

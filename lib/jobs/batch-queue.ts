@@ -1,0 +1,31 @@
+/** The order of the batches that callers save: many contacts, or many events. */
+import PQueue from 'p-queue'
+import type { Context, Tx } from '../context.ts'
+import { statement, text } from '../storage/statement.ts'
+
+export type QueueBatch = <T>(save: () => Promise<T>) => Promise<T>
+
+/** Runs the batches of this process one at a time, so that a single save waits for at most one or two of them. */
+export function batchQueue(): QueueBatch {
+  const queue = new PQueue({ concurrency: 1 })
+  return (save) => queue.add(save)
+}
+
+/** Saves a batch when it is its turn. Inside a transaction of the caller it does not wait for other batches. */
+export async function inTurn<T>(ctx: Context, signal: AbortSignal | undefined, save: () => Promise<T>): Promise<T> {
+  signal?.throwIfAborted()
+  if (!ctx.transaction) return await ctx.local.queueBatch(save)
+  await ctx.transaction.pause()
+  return await save()
+}
+
+/** Takes an advisory lock until the transaction ends. SQLite has none, because it allows one writer at a time. */
+const lock = statement({ name: text }, (_, p, dialect) => dialect.lock!(p.name))
+
+/**
+ * Lets one batch of a client run at a time. Two batches of the same contacts lock them in different orders and would
+ * deadlock. A single save locks one contact, and needs no such lock.
+ */
+export async function lockBatches(tx: Tx): Promise<void> {
+  if (tx.storage.dialect.lock) await lock(tx, { name: `batches ${tx.clientId}` })
+}
