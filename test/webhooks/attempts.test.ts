@@ -111,6 +111,18 @@ const misbehaviours: Misbehaviour[] = [
     error: broken,
     status: null,
   },
+  {
+    what: 'switching protocols in HTTP/1.0, with a body',
+    answer: (s) => s.write('HTTP/1.0 101 Switching Protocols\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'),
+    error: /^The receiver sent the status 101\.$/,
+    status: null,
+  },
+  {
+    what: 'a status below 100',
+    answer: (s) => s.write(head(0, '099 Early')),
+    error: /^The receiver sent the status 99\.$/,
+    status: null,
+  },
   { what: '204', answer: (s) => s.write(head(undefined, '204 No Content')), status: 204, body: '' },
   {
     what: 'headers of 100 KB',

@@ -141,6 +141,8 @@ class Answer implements Connections.DispatchHandler {
   }
 
   onResponseStart(_: Controller, status: number, headers: Record<string, string | string[] | undefined>): void {
+    // Undici's parser asserts that these never come. Its error would look like a fault of mailkeep.
+    if (status < 100 || status === 101) this.#fail(`The receiver sent the status ${status}.`, false)
     if (status < 200) return
     this.#status = status
     const value = headers['retry-after']
