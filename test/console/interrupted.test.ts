@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { Page, Route } from 'playwright-core'
 import { until } from '../support/harness.ts'
 import { openReceiver } from '../support/http-receiver.ts'
-import { consoleTest, heading } from './world.ts'
+import { consoleTest, heading, loaded } from './world.ts'
 
 const link = '<a href="{{ unsubscribe_url }}">Leave</a>'
 
@@ -90,6 +90,76 @@ consoleTest('a draft that is left at once is stored', async ({ page, visit, data
   await stored
   await heading(page, 'Newsletters')
   assert.equal((await data<Newsletter>('GET', '/newsletters/1')).subject, 'Old and new')
+})
+
+consoleTest(
+  'a draft that is left while a change is stored keeps the next change, too',
+  async ({ page, visit, data }) => {
+    await data('POST', '/newsletters', { subject: 'Old', html: link })
+    await visit('/console/newsletters')
+    await page.getByRole('link', { name: 'Old' }).click()
+    await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+    const { promise, resolve: letStore } = gate()
+    await during(page, 'PATCH', '/api/v1/newsletters/1', async (route) => {
+      await promise
+      await route.continue()
+    })
+    const isAsked = page.waitForRequest((request) => request.method() === 'PATCH')
+    await page.getByLabel('Subject').fill('New')
+    await isAsked
+    await page.getByLabel('Subject').fill('Newer')
+    await page.keyboard.press('Tab')
+    await page.goBack()
+    letStore()
+    await until(
+      () => data<Newsletter>('GET', '/newsletters/1'),
+      ({ subject }) => subject === 'Newer',
+    )
+  },
+)
+
+consoleTest('the browser asks before it leaves a draft that is not stored', async (world) => {
+  const { page, visit, data, allowErrors } = world
+  allowErrors()
+  await data('POST', '/newsletters', { subject: 'Old', html: link })
+  await visit('/console/newsletters/1')
+  const end = await during(page, 'PATCH', '/api/v1/newsletters/1', refuse)
+  await page.getByLabel('Subject').click()
+  await page.keyboard.type('New')
+  await page.getByText('The last change is not saved.').waitFor()
+  const asked = page.waitForEvent('dialog')
+  await page.evaluate('void setTimeout(() => location.reload())')
+  const dialog = await asked
+  assert.equal(dialog.type(), 'beforeunload')
+  await dialog.dismiss()
+  await end()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+  await page.reload()
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+})
+
+consoleTest('a draft and its copy are stored apart', async ({ page, visit, data }) => {
+  const subjectIs = (id: number, expected: string) =>
+    until(
+      () => data<Newsletter>('GET', `/newsletters/${id}`),
+      ({ subject }) => subject === expected,
+    )
+  await data('POST', '/newsletters', { subject: 'Old', html: link })
+  await visit('/console/newsletters/1')
+  await page.getByRole('button', { name: 'Copy', exact: true }).click()
+  await page.waitForURL('**/console/newsletters/2')
+  await loaded(page)
+  await page.getByLabel('Subject').fill('New')
+  await subjectIs(2, 'New')
+  await page.goBack()
+  await page.waitForURL('**/console/newsletters/1')
+  await until(
+    () => page.getByLabel('Subject').inputValue(),
+    (shown) => shown === 'Old',
+  )
+  await page.getByLabel('Subject').fill('New')
+  await subjectIs(1, 'New')
 })
 
 consoleTest('two tabs on one draft keep what each of them changes', async ({ page, visit, data }) => {

@@ -46,7 +46,7 @@ export function ContactPage() {
     if (agreed) setErased(await attempt(call))
   }
   return (
-    <RecordPage of={contact} noun="Contact" back={back}>
+    <RecordPage of={contact} id={contactId} noun="Contact" back={back}>
       {(value) => <ContactView contact={value} reload={contact.reload} erase={() => erase(value)} />}
     </RecordPage>
   )

@@ -25,6 +25,8 @@ const typingPauseMs = 1000
 /** A form. It shows the error of its action, and cannot be sent twice at once. A dialog around it stays open until then. */
 export function Form({ action, cancel, isLive = false, state, submit, children }: FormProps) {
   const [isBusy, setBusy] = useState(false)
+  /** The same, also after the page is left. */
+  const isStoring = useRef(false)
   const [error, setError] = useState<RequestError>()
   const lockDialog = useContext(DialogLock)
   /** Number of changes so far: another one may be made while the last is stored. */
@@ -37,6 +39,7 @@ export function Form({ action, cancel, isLive = false, state, submit, children }
   }
   const store = async (form: HTMLFormElement) => {
     const change = changes.current
+    isStoring.current = true
     setBusy(true)
     lockDialog(true)
     setError(undefined)
@@ -49,12 +52,13 @@ export function Form({ action, cancel, isLive = false, state, submit, children }
       setError(asRequestError(thrown))
       show('unsaved')
     } finally {
+      isStoring.current = false
       setBusy(false)
       lockDialog(false)
     }
   }
   const begin = (form: HTMLFormElement) => {
-    if (!isBusy) void store(form)
+    if (!isStoring.current) void store(form)
     else if (isLive) storeSoon(form, typingPauseMs)
   }
   const latest = useRef(begin)
@@ -73,6 +77,12 @@ export function Form({ action, cancel, isLive = false, state, submit, children }
   }
   // The page may be left before the typing pauses.
   useEffect(() => () => waiting.current && storeNow(waiting.current.form), [])
+  // The browser asks before it reloads or closes the tab.
+  useEffect(() => {
+    const keep = (event: Event) => state && state.peek() !== 'saved' && event.preventDefault()
+    addEventListener('beforeunload', keep)
+    return () => removeEventListener('beforeunload', keep)
+  }, [state])
   const onSubmit = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
     begin(event.currentTarget)
