@@ -298,6 +298,19 @@ consoleTest('the link of a token works in a tab that is open', async ({ page, ur
   assert.equal(page.url(), `${url}/console/contacts`)
 })
 
+consoleTest('the link of another token shows nothing of the last one', async ({ page, visit, url, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await visit('/console/contacts')
+  await page.getByRole('link', { name: 'ada@example.org' }).waitFor()
+  await data('DELETE', '/contacts/1')
+  const { token } = await data<{ token: string }>('POST', '/tokens', { name: 'mine', role: 'viewer' })
+  await page.goto(`${url}/console/contacts#token=${token}`)
+  await page.getByRole('link', { name: 'ada@example.org' }).waitFor({ state: 'detached' })
+  await heading(page, 'Contacts')
+  await page.getByRole('button', { name: 'New contact' }).waitFor({ state: 'detached' })
+  assert.equal(page.url(), `${url}/console/contacts`)
+})
+
 consoleTest('a role that could not be asked for is asked for again', async ({ page, visit, allowErrors }) => {
   allowErrors()
   const end = await during(page, 'GET', '/api/v1/tokens/current', refuse)
