@@ -260,6 +260,22 @@ consoleTest('what is on the page stays while the server cannot be reached', asyn
   await page.getByRole('dialog').getByRole('button', { name: 'I have copied it' }).click()
 })
 
+consoleTest('tags that are not added stay in their field', async ({ page, visit, data, allowErrors }) => {
+  allowErrors()
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await visit('/console/contacts/1')
+  const end = await during(page, 'POST', '/api/v1/contacts/1/tags', refuse)
+  const field = page.getByLabel('Tags to add')
+  await field.fill('math, poetry')
+  await page.keyboard.press('Enter')
+  await page.getByRole('alert').waitFor()
+  assert.equal(await field.inputValue(), 'math, poetry')
+  await end()
+  await page.getByRole('button', { name: 'Add', exact: true }).click()
+  await page.getByText('The tags are added.').waitFor()
+  assert.equal(await field.inputValue(), '')
+})
+
 consoleTest('a dialog stays open until what it creates is there', async ({ page, visit, data }) => {
   await visit('/console/tokens')
   const { promise, resolve: letCreate } = gate()

@@ -56,7 +56,9 @@ function ContactView({ contact, reload, erase }: { contact: Contact; reload(): v
   const [isEditing, setEditing] = useState(false)
   const path = { params: { path: { contactId: contact.id } } }
   const change = async (action: () => Promise<unknown>, done?: string) => {
-    if (await attempt(action, done)) reload()
+    const isDone = await attempt(action, done)
+    if (isDone) reload()
+    return isDone
   }
   return (
     <Page
