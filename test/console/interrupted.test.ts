@@ -260,6 +260,23 @@ consoleTest('what is on the page stays while the server cannot be reached', asyn
   await page.getByRole('dialog').getByRole('button', { name: 'I have copied it' }).click()
 })
 
+consoleTest('an error is gone after the next try succeeds', async ({ page, visit, data, allowErrors }) => {
+  allowErrors()
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await visit('/console/contacts/1')
+  const erase = async () => {
+    await page.getByRole('button', { name: 'Erase' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Erase' }).click()
+  }
+  const end = await during(page, 'DELETE', '/api/v1/contacts/1', refuse)
+  await erase()
+  await page.getByRole('alert').waitFor()
+  await end()
+  await erase()
+  await heading(page, 'Contact erased')
+  assert.equal(await page.getByRole('alert').count(), 0)
+})
+
 consoleTest('tags that are not added stay in their field', async ({ page, visit, data, allowErrors }) => {
   allowErrors()
   await data('POST', '/contacts', { email: 'ada@example.org' })
@@ -278,6 +295,7 @@ consoleTest('tags that are not added stay in their field', async ({ page, visit,
 
 consoleTest('a dialog stays open until what it creates is there', async ({ page, visit, data }) => {
   await visit('/console/tokens')
+  await page.getByText('of this session').waitFor()
   const { promise, resolve: letCreate } = gate()
   await during(page, 'POST', '/api/v1/tokens', async (route) => {
     await promise
