@@ -205,8 +205,24 @@ export function textOf(fields: FormData, name: string): string {
   return String(fields.get(name) ?? '').trim()
 }
 
-/** Reads `name: text` lines. */
+/** Returns texts as `name: text` lines. Further lines of a text are indented. */
+export function namedLines(texts: Readonly<Record<string, string>>): string {
+  return Object.entries(texts)
+    .map(([name, text]) => `${name}: ${text.replaceAll('\n', '\n  ')}`)
+    .join('\n')
+}
+
+/** Reads the lines of `namedLines`. @throws RequestError A line has no name, so its meaning is not known. */
 export function namedTexts(lines: string): Record<string, string> {
-  const parts = lines.split('\n').map((line) => /^\s*([^:]+?)\s*:\s*(.*?)\s*$/.exec(line))
-  return Object.fromEntries(parts.flatMap((part) => (part ? [[part[1]!, part[2]!]] : [])))
+  const texts: [name: string, text: string][] = []
+  for (const line of lines.trim().split('\n')) {
+    const [, name, text = ''] = /^([^\s:][^:]*?)\s*:\s*(.*?)\s*$/.exec(line) ?? []
+    const last = texts.at(-1)
+    if (name !== undefined) texts.push([name, text])
+    else if (last && /^\s/.test(line)) last[1] += `\n${line.trim()}`
+    else if (line.trim() !== '') {
+      throw new RequestError(`"${line.trim()}" has no name. Write it as "name: text".`, 'validation_failed')
+    }
+  }
+  return Object.fromEntries(texts)
 }
