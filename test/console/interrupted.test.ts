@@ -174,6 +174,24 @@ consoleTest('two tabs on one draft keep what each of them changes', async ({ pag
   assert.deepEqual({ subject, html }, { subject: 'New', html: `<p>Of the other tab</p>${link}` })
 })
 
+consoleTest('who edits a contact changes nothing else of it', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada', plan: 'free', city: 'London' })
+  await visit('/console/contacts/1')
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await data('PUT', '/contacts/1', { name: 'Ada L.', plan: 'pro' })
+  await page.getByLabel('Value of attribute 2').fill('Paris')
+  await page.getByRole('button', { name: 'Add attribute' }).click()
+  await page.getByLabel('Value of attribute 3').fill('without a name')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  assert.equal(await page.locator('input:invalid').getAttribute('aria-label'), 'Name of attribute 3')
+  await page.getByLabel('Name of attribute 3').fill('note')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('The contact is saved.').waitFor()
+  const { name, extra_attributes } = await data<{ name: string; extra_attributes: object }>('GET', '/contacts/1')
+  assert.deepEqual(extra_attributes, { plan: 'pro', city: 'Paris', note: 'without a name' })
+  assert.equal(name, 'Ada L.')
+})
+
 consoleTest('a draft that was sent elsewhere shows its state', async ({ page, visit, data, allowErrors }) => {
   allowErrors()
   await data('POST', '/contacts', { email: 'ada@example.org' })
