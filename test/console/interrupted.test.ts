@@ -192,6 +192,19 @@ consoleTest('who edits a contact changes nothing else of it', async ({ page, vis
   assert.equal(name, 'Ada L.')
 })
 
+consoleTest('the import to a list that is gone does not go to another one', async (world) => {
+  const { page, visit, data, allowErrors } = world
+  allowErrors()
+  await data('POST', '/lists', { name: 'Other' })
+  await visit('/console/import?list=99')
+  const file = { name: 'a.csv', mimeType: 'text/csv', buffer: Buffer.from('email\nada@example.org\n') }
+  await page.locator('input[type=file]').setInputFiles(file)
+  await page.getByLabel('What to do').selectOption('import')
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByRole('alert').getByText('not_found').waitFor()
+  assert.deepEqual(await data('GET', '/contacts'), [])
+})
+
 consoleTest('a draft that was sent elsewhere shows its state', async ({ page, visit, data, allowErrors }) => {
   allowErrors()
   await data('POST', '/contacts', { email: 'ada@example.org' })

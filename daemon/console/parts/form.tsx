@@ -179,18 +179,20 @@ interface ChoiceProps {
   readonly label: string
   readonly name: string
   readonly options: readonly (readonly [value: string, text: string])[]
-  /** The option that is selected first. */
+  /** The option that is selected first. A record that is not among the options keeps its id. */
   readonly selected?: string
 }
 
 /** A labelled choice. */
 export function Choice({ label, name, options, selected }: ChoiceProps) {
   const id = useId()
+  const isUnknown = selected !== undefined && options.every(([value]) => value !== selected)
+  const all = isUnknown ? [...options, [selected, `#${selected}`] as const] : options
   return (
     <div class="field">
       <label for={id}>{label}</label>
       <select id={id} name={name}>
-        {options.map(([value, text]) => (
+        {all.map(([value, text]) => (
           <option key={value} value={value} selected={value === selected}>
             {text}
           </option>
