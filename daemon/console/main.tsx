@@ -17,6 +17,7 @@ import { Page } from './parts/page.tsx'
 import { Segments } from './segments/segments.tsx'
 import { SequencePage } from './sequences/sequence.tsx'
 import { Sequences } from './sequences/sequences.tsx'
+import { isPortal, token } from './session.ts'
 import { Shell } from './shell/shell.tsx'
 import './style/style.css'
 import { Suppressions } from './suppressions/suppressions.tsx'
@@ -29,7 +30,8 @@ import { Endpoints } from './webhooks/endpoints.tsx'
 function Console() {
   return (
     <LocationProvider>
-      <Shell>
+      {/* The key: nothing of the last session may stay on the page. */}
+      <Shell key={token.value}>
         <Router>
           <Route path="/" component={Overview} />
           <Route path="/console" component={Overview} />
@@ -69,7 +71,8 @@ function NotFound() {
   return (
     <Page title="Not found">
       <p class="state">
-        There is no such page. <a href="/">Go to the overview.</a>
+        There is no such page.{' '}
+        {isPortal ? <a href="/portal">Go to the webhooks.</a> : <a href="/">Go to the overview.</a>}
       </p>
     </Page>
   )

@@ -36,6 +36,35 @@ consoleTest('the pages for contacts get a name, a colour and own texts', async (
   assert.equal(await page.getByLabel('Own texts').inputValue(), 'unsubscribe_title: Bye: see you')
 })
 
+consoleTest('a text of several lines stays when another setting is saved', async ({ page, visit, data }) => {
+  const texts = { unsubscribe_title: 'Bye', unsubscribe_text: 'We write twice a year.\nReally: no more than that.' }
+  await data('PUT', '/settings/pages', { texts })
+  await visit('/console/pages')
+  await page.getByLabel('Name', { exact: true }).fill('Acme')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('The settings are saved.').waitFor()
+  assert.deepEqual((await data<{ texts: object }>('GET', '/settings/pages')).texts, texts)
+})
+
+consoleTest('an attribute without its name does not make a segment of everyone', async ({ page, visit, data }) => {
+  await data('PUT', '/settings/attributes', { indexed: ['plan'] })
+  await visit('/console/segments')
+  await page.getByRole('button', { name: 'New segment' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name', { exact: true }).fill('Customers')
+  await dialog.getByLabel('Attributes').fill('plan = pro')
+  await dialog.getByRole('button', { name: 'Create segment' }).click()
+  await dialog.getByText('"plan = pro" has no name.').waitFor()
+  await dialog.getByLabel('Attributes').fill('plan: pro')
+  await dialog.getByRole('button', { name: 'Create segment' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  const segments = await data<{ filters: object }[]>('GET', '/segments')
+  assert.deepEqual(
+    segments.map(({ filters }) => filters),
+    [{ attributes: { plan: 'pro' } }],
+  )
+})
+
 consoleTest('a contact shows what changed its subscriptions', async ({ page, visit, data }) => {
   await data('POST', '/lists', { name: 'News' })
   await data('POST', '/lists/1/contacts', { email: 'ada@example.org' })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { Page, Route } from 'playwright-core'
 import { until } from '../support/harness.ts'
 import { openReceiver } from '../support/http-receiver.ts'
-import { consoleTest, heading } from './world.ts'
+import { consoleTest, heading, loaded } from './world.ts'
 
 const link = '<a href="{{ unsubscribe_url }}">Leave</a>'
 
@@ -92,6 +92,76 @@ consoleTest('a draft that is left at once is stored', async ({ page, visit, data
   assert.equal((await data<Newsletter>('GET', '/newsletters/1')).subject, 'Old and new')
 })
 
+consoleTest(
+  'a draft that is left while a change is stored keeps the next change, too',
+  async ({ page, visit, data }) => {
+    await data('POST', '/newsletters', { subject: 'Old', html: link })
+    await visit('/console/newsletters')
+    await page.getByRole('link', { name: 'Old' }).click()
+    await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+    const { promise, resolve: letStore } = gate()
+    await during(page, 'PATCH', '/api/v1/newsletters/1', async (route) => {
+      await promise
+      await route.continue()
+    })
+    const isAsked = page.waitForRequest((request) => request.method() === 'PATCH')
+    await page.getByLabel('Subject').fill('New')
+    await isAsked
+    await page.getByLabel('Subject').fill('Newer')
+    await page.keyboard.press('Tab')
+    await page.goBack()
+    letStore()
+    await until(
+      () => data<Newsletter>('GET', '/newsletters/1'),
+      ({ subject }) => subject === 'Newer',
+    )
+  },
+)
+
+consoleTest('the browser asks before it leaves a draft that is not stored', async (world) => {
+  const { page, visit, data, allowErrors } = world
+  allowErrors()
+  await data('POST', '/newsletters', { subject: 'Old', html: link })
+  await visit('/console/newsletters/1')
+  const end = await during(page, 'PATCH', '/api/v1/newsletters/1', refuse)
+  await page.getByLabel('Subject').click()
+  await page.keyboard.type('New')
+  await page.getByText('The last change is not saved.').waitFor()
+  const asked = page.waitForEvent('dialog')
+  await page.evaluate('void setTimeout(() => location.reload())')
+  const dialog = await asked
+  assert.equal(dialog.type(), 'beforeunload')
+  await dialog.dismiss()
+  await end()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+  await page.reload()
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+})
+
+consoleTest('a draft and its copy are stored apart', async ({ page, visit, data }) => {
+  const subjectIs = (id: number, expected: string) =>
+    until(
+      () => data<Newsletter>('GET', `/newsletters/${id}`),
+      ({ subject }) => subject === expected,
+    )
+  await data('POST', '/newsletters', { subject: 'Old', html: link })
+  await visit('/console/newsletters/1')
+  await page.getByRole('button', { name: 'Copy', exact: true }).click()
+  await page.waitForURL('**/console/newsletters/2')
+  await loaded(page)
+  await page.getByLabel('Subject').fill('New')
+  await subjectIs(2, 'New')
+  await page.goBack()
+  await page.waitForURL('**/console/newsletters/1')
+  await until(
+    () => page.getByLabel('Subject').inputValue(),
+    (shown) => shown === 'Old',
+  )
+  await page.getByLabel('Subject').fill('New')
+  await subjectIs(1, 'New')
+})
+
 consoleTest('two tabs on one draft keep what each of them changes', async ({ page, visit, data }) => {
   await data('POST', '/newsletters', { subject: 'Old', html: link })
   await visit('/console/newsletters/1')
@@ -102,6 +172,37 @@ consoleTest('two tabs on one draft keep what each of them changes', async ({ pag
   await stored
   const { subject, html } = await data<Newsletter>('GET', '/newsletters/1')
   assert.deepEqual({ subject, html }, { subject: 'New', html: `<p>Of the other tab</p>${link}` })
+})
+
+consoleTest('who edits a contact changes nothing else of it', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada', plan: 'free', city: 'London' })
+  await visit('/console/contacts/1')
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await data('PUT', '/contacts/1', { name: 'Ada L.', plan: 'pro' })
+  await page.getByLabel('Value of attribute 2').fill('Paris')
+  await page.getByRole('button', { name: 'Add attribute' }).click()
+  await page.getByLabel('Value of attribute 3').fill('without a name')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  assert.equal(await page.locator('input:invalid').getAttribute('aria-label'), 'Name of attribute 3')
+  await page.getByLabel('Name of attribute 3').fill('note')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('The contact is saved.').waitFor()
+  const { name, extra_attributes } = await data<{ name: string; extra_attributes: object }>('GET', '/contacts/1')
+  assert.deepEqual(extra_attributes, { plan: 'pro', city: 'Paris', note: 'without a name' })
+  assert.equal(name, 'Ada L.')
+})
+
+consoleTest('the import to a list that is gone does not go to another one', async (world) => {
+  const { page, visit, data, allowErrors } = world
+  allowErrors()
+  await data('POST', '/lists', { name: 'Other' })
+  await visit('/console/import?list=99')
+  const file = { name: 'a.csv', mimeType: 'text/csv', buffer: Buffer.from('email\nada@example.org\n') }
+  await page.locator('input[type=file]').setInputFiles(file)
+  await page.getByLabel('What to do').selectOption('import')
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByRole('alert').getByText('not_found').waitFor()
+  assert.deepEqual(await data('GET', '/contacts'), [])
 })
 
 consoleTest('a draft that was sent elsewhere shows its state', async ({ page, visit, data, allowErrors }) => {
@@ -190,8 +291,42 @@ consoleTest('what is on the page stays while the server cannot be reached', asyn
   await page.getByRole('dialog').getByRole('button', { name: 'I have copied it' }).click()
 })
 
+consoleTest('an error is gone after the next try succeeds', async ({ page, visit, data, allowErrors }) => {
+  allowErrors()
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await visit('/console/contacts/1')
+  const erase = async () => {
+    await page.getByRole('button', { name: 'Erase' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Erase' }).click()
+  }
+  const end = await during(page, 'DELETE', '/api/v1/contacts/1', refuse)
+  await erase()
+  await page.getByRole('alert').waitFor()
+  await end()
+  await erase()
+  await heading(page, 'Contact erased')
+  assert.equal(await page.getByRole('alert').count(), 0)
+})
+
+consoleTest('tags that are not added stay in their field', async ({ page, visit, data, allowErrors }) => {
+  allowErrors()
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await visit('/console/contacts/1')
+  const end = await during(page, 'POST', '/api/v1/contacts/1/tags', refuse)
+  const field = page.getByLabel('Tags to add')
+  await field.fill('math, poetry')
+  await page.keyboard.press('Enter')
+  await page.getByRole('alert').waitFor()
+  assert.equal(await field.inputValue(), 'math, poetry')
+  await end()
+  await page.getByRole('button', { name: 'Add', exact: true }).click()
+  await page.getByText('The tags are added.').waitFor()
+  assert.equal(await field.inputValue(), '')
+})
+
 consoleTest('a dialog stays open until what it creates is there', async ({ page, visit, data }) => {
   await visit('/console/tokens')
+  await page.getByText('of this session').waitFor()
   const { promise, resolve: letCreate } = gate()
   await during(page, 'POST', '/api/v1/tokens', async (route) => {
     await promise
@@ -225,6 +360,19 @@ consoleTest('the link of a token works in a tab that is open', async ({ page, ur
   await page.getByLabel('API token').waitFor()
   await page.goto(`${url}/console/contacts#token=${token}`)
   await heading(page, 'Contacts')
+  assert.equal(page.url(), `${url}/console/contacts`)
+})
+
+consoleTest('the link of another token shows nothing of the last one', async ({ page, visit, url, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await visit('/console/contacts')
+  await page.getByRole('link', { name: 'ada@example.org' }).waitFor()
+  await data('DELETE', '/contacts/1')
+  const { token } = await data<{ token: string }>('POST', '/tokens', { name: 'mine', role: 'viewer' })
+  await page.goto(`${url}/console/contacts#token=${token}`)
+  await page.getByRole('link', { name: 'ada@example.org' }).waitFor({ state: 'detached' })
+  await heading(page, 'Contacts')
+  await page.getByRole('button', { name: 'New contact' }).waitFor({ state: 'detached' })
   assert.equal(page.url(), `${url}/console/contacts`)
 })
 

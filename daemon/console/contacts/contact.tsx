@@ -46,7 +46,7 @@ export function ContactPage() {
     if (agreed) setErased(await attempt(call))
   }
   return (
-    <RecordPage of={contact} noun="Contact" back={back}>
+    <RecordPage of={contact} id={contactId} noun="Contact" back={back}>
       {(value) => <ContactView contact={value} reload={contact.reload} erase={() => erase(value)} />}
     </RecordPage>
   )
@@ -56,7 +56,9 @@ function ContactView({ contact, reload, erase }: { contact: Contact; reload(): v
   const [isEditing, setEditing] = useState(false)
   const path = { params: { path: { contactId: contact.id } } }
   const change = async (action: () => Promise<unknown>, done?: string) => {
-    if (await attempt(action, done)) reload()
+    const isDone = await attempt(action, done)
+    if (isDone) reload()
+    return isDone
   }
   return (
     <Page

@@ -17,7 +17,8 @@ export function EditContact({ contact, close, reload }: { contact: Contact; clos
     if (email !== contact.email) {
       await dataOf(api.POST('/api/v1/contacts/{contactId}/email', { ...path, body: { email } }))
     }
-    const body = { name: textOf(fields, 'name'), ...changedAttributes(contact.extra_attributes, rows) }
+    const name = textOf(fields, 'name')
+    const body = { ...(name !== contact.name && { name }), ...changedAttributes(contact.extra_attributes, rows) }
     await dataOf(api.PUT('/api/v1/contacts/{contactId}', { ...path, body: body as Schemas['ContactChange'] }))
     say('The contact is saved.')
     close()
@@ -37,6 +38,7 @@ export function EditContact({ contact, close, reload }: { contact: Contact; clos
               <input
                 type="text"
                 aria-label={`Name of attribute ${at + 1}`}
+                required={value !== ''}
                 value={name}
                 onInput={(event) => change(at, { name: event.currentTarget.value, value })}
               />
@@ -65,12 +67,13 @@ export function EditContact({ contact, close, reload }: { contact: Contact; clos
   )
 }
 
-/** Returns the attributes as an update takes them: `null` removes one. */
+/** Returns what changed, as an update takes it: `null` removes an attribute. Another program may have changed the rest. */
 function changedAttributes(
   before: Readonly<Record<string, string>>,
   rows: readonly { readonly name: string; readonly value: string }[],
 ): Record<string, string | null> {
   const after = new Map(rows.filter(({ name }) => name !== '').map(({ name, value }) => [name, value]))
+  const changed = [...after].filter(([name, value]) => before[name] !== value)
   const removed = Object.keys(before).filter((name) => !after.has(name))
-  return Object.fromEntries([...removed.map((name) => [name, null] as const), ...after])
+  return Object.fromEntries([...removed.map((name) => [name, null] as const), ...changed])
 }

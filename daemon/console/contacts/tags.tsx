@@ -4,7 +4,7 @@ import { useLoad } from '../parts/load.tsx'
 import { may } from '../session.ts'
 import { namesIn } from './create-contact.tsx'
 
-type Change = (action: () => Promise<unknown>, done: string) => Promise<void>
+type Change = (action: () => Promise<unknown>, done: string) => Promise<boolean>
 
 export function ContactTags({ contact, change }: { contact: Schemas['Contact']; change: Change }) {
   const path = { params: { path: { contactId: contact.id } } }
@@ -46,7 +46,7 @@ export function ContactTags({ contact, change }: { contact: Schemas['Contact']; 
             void change(
               () => dataOf(api.POST('/api/v1/contacts/{contactId}/tags', { ...path, body: { tags } })),
               'The tags are added.',
-            ).then(() => form.reset())
+            ).then((isDone) => isDone && form.reset())
           }}
         >
           <input

@@ -19,8 +19,8 @@ export function ListPage() {
   const listId = useRecordId('listId')
   const list = useLoad(() => dataOf(api.GET('/api/v1/lists/{listId}', { params: { path: { listId } } })), [listId])
   return (
-    <RecordPage of={list} noun="List" back={back}>
-      {(value) => <ListView key={listId} list={value} />}
+    <RecordPage of={list} id={listId} noun="List" back={back}>
+      {(value) => <ListView list={value} />}
     </RecordPage>
   )
 }

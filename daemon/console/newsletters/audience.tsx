@@ -116,22 +116,17 @@ export function filtersIn(fields: FormData, before: Filters): Filters {
 export function AudienceFields({ audience: { segment, ...filters } }: { audience: Audience }) {
   const segments = useLoad(allSegments, [])
   const known = segments.value ?? []
-  const isUnknown = segment !== undefined && known.every(({ id }) => id !== segment)
   return (
     <>
       <p class="muted">Without a choice, every subscribed contact gets it.</p>
       <input type="hidden" name={audienceMark} value="yes" />
       <FilterFields filters={filters} />
-      {(known.length > 0 || isUnknown) && (
+      {(known.length > 0 || segment !== undefined) && (
         <Choice
           label="In the segment"
           name="segment"
           selected={String(segment ?? '')}
-          options={[
-            ['', 'Any'],
-            ...known.map(({ id, name }) => [String(id), name] as const),
-            ...(isUnknown ? [[String(segment), `#${segment}`] as const] : []),
-          ]}
+          options={[['', 'Any'], ...known.map(({ id, name }) => [String(id), name] as const)]}
         />
       )}
     </>

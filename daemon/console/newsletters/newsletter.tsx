@@ -29,10 +29,8 @@ export function NewsletterPage() {
   const { value } = newsletter
   useReload(newsletter, value !== undefined && (isUnderWay(value) || value.counts.pending > 0))
   return (
-    <RecordPage of={newsletter} noun="Newsletter" back={back}>
-      {(found) => (
-        <NewsletterView key={newsletterId} newsletter={found} set={newsletter.set} reload={newsletter.reload} />
-      )}
+    <RecordPage of={newsletter} id={newsletterId} noun="Newsletter" back={back}>
+      {(found) => <NewsletterView newsletter={found} set={newsletter.set} reload={newsletter.reload} />}
     </RecordPage>
   )
 }

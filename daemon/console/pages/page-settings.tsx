@@ -1,5 +1,5 @@
 import { api, dataOf, type Schemas } from '../api.ts'
-import { Choice, Field, Form, namedTexts, TextArea, textOf } from '../parts/form.tsx'
+import { Choice, Field, Form, namedLines, namedTexts, TextArea, textOf } from '../parts/form.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { say } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
@@ -49,10 +49,8 @@ function SettingsForm({ settings, set }: { settings: Settings; set(settings: Set
           label="Own texts"
           name="texts"
           rows={6}
-          defaultValue={Object.entries(settings.texts)
-            .map(([name, text]) => `${name}: ${text}`)
-            .join('\n')}
-          hint="One on each line: unsubscribe_title: Leaving so soon? The API documentation has the names."
+          defaultValue={namedLines(settings.texts)}
+          hint="One on each line: unsubscribe_title: Leaving so soon? Indent its further lines. The API documentation has the names."
         />
         <TextArea
           label="Postal address"

@@ -25,6 +25,8 @@ const typingPauseMs = 1000
 /** A form. It shows the error of its action, and cannot be sent twice at once. A dialog around it stays open until then. */
 export function Form({ action, cancel, isLive = false, state, submit, children }: FormProps) {
   const [isBusy, setBusy] = useState(false)
+  /** The same, also after the page is left. */
+  const isStoring = useRef(false)
   const [error, setError] = useState<RequestError>()
   const lockDialog = useContext(DialogLock)
   /** Number of changes so far: another one may be made while the last is stored. */
@@ -37,6 +39,7 @@ export function Form({ action, cancel, isLive = false, state, submit, children }
   }
   const store = async (form: HTMLFormElement) => {
     const change = changes.current
+    isStoring.current = true
     setBusy(true)
     lockDialog(true)
     setError(undefined)
@@ -49,12 +52,13 @@ export function Form({ action, cancel, isLive = false, state, submit, children }
       setError(asRequestError(thrown))
       show('unsaved')
     } finally {
+      isStoring.current = false
       setBusy(false)
       lockDialog(false)
     }
   }
   const begin = (form: HTMLFormElement) => {
-    if (!isBusy) void store(form)
+    if (!isStoring.current) void store(form)
     else if (isLive) storeSoon(form, typingPauseMs)
   }
   const latest = useRef(begin)
@@ -73,6 +77,12 @@ export function Form({ action, cancel, isLive = false, state, submit, children }
   }
   // The page may be left before the typing pauses.
   useEffect(() => () => waiting.current && storeNow(waiting.current.form), [])
+  // The browser asks before it reloads or closes the tab.
+  useEffect(() => {
+    const keep = (event: Event) => state && state.peek() !== 'saved' && event.preventDefault()
+    addEventListener('beforeunload', keep)
+    return () => removeEventListener('beforeunload', keep)
+  }, [state])
   const onSubmit = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
     begin(event.currentTarget)
@@ -169,18 +179,20 @@ interface ChoiceProps {
   readonly label: string
   readonly name: string
   readonly options: readonly (readonly [value: string, text: string])[]
-  /** The option that is selected first. */
+  /** The option that is selected first. A record that is not among the options keeps its id. */
   readonly selected?: string
 }
 
 /** A labelled choice. */
 export function Choice({ label, name, options, selected }: ChoiceProps) {
   const id = useId()
+  const isUnknown = selected !== undefined && options.every(([value]) => value !== selected)
+  const all = isUnknown ? [...options, [selected, `#${selected}`] as const] : options
   return (
     <div class="field">
       <label for={id}>{label}</label>
       <select id={id} name={name}>
-        {options.map(([value, text]) => (
+        {all.map(([value, text]) => (
           <option key={value} value={value} selected={value === selected}>
             {text}
           </option>
@@ -195,8 +207,24 @@ export function textOf(fields: FormData, name: string): string {
   return String(fields.get(name) ?? '').trim()
 }
 
-/** Reads `name: text` lines. */
+/** Returns texts as `name: text` lines. Further lines of a text are indented. */
+export function namedLines(texts: Readonly<Record<string, string>>): string {
+  return Object.entries(texts)
+    .map(([name, text]) => `${name}: ${text.replaceAll('\n', '\n  ')}`)
+    .join('\n')
+}
+
+/** Reads the lines of `namedLines`. @throws RequestError A line has no name, so its meaning is not known. */
 export function namedTexts(lines: string): Record<string, string> {
-  const parts = lines.split('\n').map((line) => /^\s*([^:]+?)\s*:\s*(.*?)\s*$/.exec(line))
-  return Object.fromEntries(parts.flatMap((part) => (part ? [[part[1]!, part[2]!]] : [])))
+  const texts: [name: string, text: string][] = []
+  for (const line of lines.trim().split('\n')) {
+    const [, name, text = ''] = /^([^\s:][^:]*?)\s*:\s*(.*?)\s*$/.exec(line) ?? []
+    const last = texts.at(-1)
+    if (name !== undefined) texts.push([name, text])
+    else if (last && /^\s/.test(line)) last[1] += `\n${line.trim()}`
+    else if (line.trim() !== '') {
+      throw new RequestError(`"${line.trim()}" has no name. Write it as "name: text".`, 'validation_failed')
+    }
+  }
+  return Object.fromEntries(texts)
 }

@@ -13,11 +13,16 @@ const notices = signal<readonly Notice[]>([])
 let lastId = 0
 const shownMs = 5_000
 
-/** Says that something was done. The errors of earlier tries are settled. */
+/** Says that something was done. */
 export function say(text: string): void {
-  notices.value = notices.value.filter(({ error }) => error === undefined)
+  settle()
   const id = add({ text })
   setTimeout(() => remove(id), shownMs)
+}
+
+/** Something succeeded: the errors of earlier tries are no longer shown. */
+function settle(): void {
+  notices.value = notices.value.filter(({ error }) => error === undefined)
 }
 
 /** Shows an error until it is dismissed. One that comes again takes the place of the first. */
@@ -31,6 +36,7 @@ function sayError(thrown: unknown): void {
 export async function attempt(action: () => Promise<unknown>, done?: string): Promise<boolean> {
   try {
     await action()
+    settle()
     if (done !== undefined) say(done)
     return true
   } catch (error) {

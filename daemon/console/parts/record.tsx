@@ -13,6 +13,8 @@ export function useRecordId(name: string): number {
 
 interface RecordPageProps<T> {
   readonly of: Loading<T>
+  /** Id of the record. The one that was shown before is not taken for it. */
+  readonly id: number
   /** What the record is: `Contact`. */
   readonly noun: string
   readonly back: Back
@@ -20,8 +22,8 @@ interface RecordPageProps<T> {
 }
 
 /** The page of a record, or why it is not shown. Both if it cannot be loaded again. */
-export function RecordPage<T>({ of, noun, back, children }: RecordPageProps<T>) {
-  if (of.value !== undefined) {
+export function RecordPage<T extends { readonly id: number }>({ of, id, noun, back, children }: RecordPageProps<T>) {
+  if (of.value?.id === id) {
     return (
       <>
         {of.error !== undefined && <ErrorBox error={of.error} retry={of.reload} />}
@@ -32,7 +34,7 @@ export function RecordPage<T>({ of, noun, back, children }: RecordPageProps<T>) 
   const isMissing = of.error instanceof RequestError && of.error.status === 404
   return (
     <Page title={isMissing ? `${noun} not found` : noun} back={back}>
-      <Loaded of={of}>{() => null}</Loaded>
+      <Loaded of={{ ...of, value: undefined }}>{() => null}</Loaded>
     </Page>
   )
 }

@@ -1,7 +1,7 @@
 import { api, dataOf, type Schemas } from '../api.ts'
 import { FilterFields, filtersIn } from '../newsletters/audience.tsx'
 import { Dialog } from '../parts/dialog.tsx'
-import { Field, Form, namedTexts, TextArea, textOf } from '../parts/form.tsx'
+import { Field, Form, namedLines, namedTexts, TextArea, textOf } from '../parts/form.tsx'
 import { say } from '../parts/notice.tsx'
 
 type Filters = Schemas['SegmentFilters']
@@ -36,9 +36,7 @@ export function SegmentDialog({ segment, close, saved }: SegmentDialogProps) {
           label="Attributes"
           name="attributes"
           rows={2}
-          defaultValue={Object.entries(attributes)
-            .map(([name, value]) => `${name}: ${value}`)
-            .join('\n')}
+          defaultValue={namedLines(attributes)}
           hint="One on each line: plan: pro. The page of segments declares which attributes can be used."
         />
         <Field

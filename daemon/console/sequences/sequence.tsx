@@ -22,7 +22,7 @@ export function SequencePage() {
   const path = { params: { path: { sequenceId } } }
   const sequence = useLoad(() => dataOf(api.GET('/api/v1/sequences/{sequenceId}', path)), [sequenceId])
   return (
-    <RecordPage of={sequence} noun="Sequence" back={back}>
+    <RecordPage of={sequence} id={sequenceId} noun="Sequence" back={back}>
       {(value) => <SequenceView sequence={value} set={sequence.set} />}
     </RecordPage>
   )

@@ -39,9 +39,9 @@ function isTyping(target: EventTarget | null): boolean {
 }
 
 function focus(selector: string): void {
-  const field = document.querySelector<HTMLInputElement>(selector)
+  const field = document.querySelector<HTMLElement>(selector)
   field?.focus()
-  field?.select()
+  if (field instanceof HTMLInputElement) field.select() // others are choices
 }
 
 /** Moves the focus to the next or previous row's link. */

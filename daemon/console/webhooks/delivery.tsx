@@ -36,7 +36,7 @@ export function DeliveryPage() {
     if (await attempt(call, 'The delivery is queued again.')) refresh()
   }
   return (
-    <RecordPage of={delivery} noun="Delivery" back={back}>
+    <RecordPage of={delivery} id={deliveryId} noun="Delivery" back={back}>
       {(found) => (
         <Page
           title={`Delivery ${deliveryId}`}

@@ -25,7 +25,7 @@ export function EndpointPage() {
     [endpointId],
   )
   return (
-    <RecordPage of={endpoint} noun="Endpoint" back={back}>
+    <RecordPage of={endpoint} id={endpointId} noun="Endpoint" back={back}>
       {(value) => <EndpointView endpoint={value} reload={endpoint.reload} />}
     </RecordPage>
   )
