@@ -74,6 +74,25 @@ export function isRecord(input: unknown): input is Record<string, unknown> {
   return typeof input === 'object' && input !== null && !Array.isArray(input)
 }
 
+/** Values by the name of an attribute. Valibot's `record` drops names such as `__proto__`, which are valid ones. */
+export function valuesByName<Output>(value: v.GenericSchema<unknown, Output>) {
+  return v.rawTransform<Record<string, unknown>, Readonly<Record<string, Output>>>(({ dataset, addIssue, NEVER }) => {
+    const input = dataset.value
+    const values: Record<string, Output> = Object.create(null)
+    let isValid = true
+    for (const [key, given] of Object.entries(input)) {
+      const result = v.safeParse(value, given)
+      if (result.success) values[key] = result.output
+      else {
+        isValid = false
+        const path = [{ type: 'object', origin: 'value', input, key, value: given }] as const
+        addIssue({ message: result.issues[0].message, path: [...path] })
+      }
+    }
+    return isValid ? values : NEVER
+  })
+}
+
 /** Folds case for comparing names, addresses and searches: NFC, then simple lower case, in every script. */
 export function fold(text: string): string {
   const composed = text.normalize('NFC')

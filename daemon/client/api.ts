@@ -5414,7 +5414,7 @@ export interface components {
              * @enum {string|null}
              */
             language?: "en" | "de" | "fr" | "es" | null;
-            /** @description Own texts by name, instead of the built-in ones. `{email}` and `{list}` are replaced. An empty text is left out; titles and buttons must not be empty. */
+            /** @description Own texts by name, instead of the built-in ones. `{email}` is replaced, and on the page to confirm `{list}`. An empty text is left out; titles and buttons must not be empty. */
             texts?: {
                 unsubscribe_title?: string;
                 unsubscribe_text?: string;

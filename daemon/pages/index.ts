@@ -1,6 +1,6 @@
 /** Pages on which contacts unsubscribe, choose lists and topics, and confirm. They are reached by signed links. */
 import { isIP } from 'node:net'
-import { type Caller, type LinkPurpose, type Mailkeep, MailkeepError } from '../../lib/index.ts'
+import { type Caller, type LinkPurpose, type Mailkeep, MailkeepError, type OpenedLink } from '../../lib/index.ts'
 import { checkApiOptions, type ErrorLog, errorLogOf } from '../api/api-options.ts'
 import { type ResponseContext, requestIdOf } from '../api/encode.ts'
 import { methodNotAllowed, nothingHere, toPublicError } from '../api/errors.ts'
@@ -96,9 +96,11 @@ async function answerPage(state: PagesState, request: ApiRequest, context: Respo
   context.route = `/c/:token/${purpose}`
   const settings = await state.mailkeep.forClient(link.clientId).settings.pages.get()
   const language = settings.language ?? languageOf(header(request, 'accept-language') ?? '')
+  const values = { email: link.contact.email, list: await listNameOf(state, link) }
+  const say = textsOf(language, settings.texts, values)
   const visitAs = (source: Caller['source']): Visit => {
     const caller = { source, ip: address, userAgent: header(request, 'user-agent') }
-    return { ...link, client: state.mailkeep.forClient(link.clientId, caller), say: textsOf(language, settings.texts) }
+    return { ...link, client: state.mailkeep.forClient(link.clientId, caller), say }
   }
   const { page, source } = pages[purpose]
   if (request.method !== 'POST') return contentPage(context, language, await page.show(visitAs(source)), settings)
@@ -108,6 +110,11 @@ async function answerPage(state: PagesState, request: ApiRequest, context: Respo
   // RFC 8058, 3.2: the sender of the request is a mail program, which shows nothing.
   if (isOneClick) return emptyPage(context)
   return contentPage(context, language, content, settings)
+}
+
+/** @throws MailkeepError `not_found`: the list to confirm was deleted. */
+async function listNameOf({ mailkeep }: PagesState, { clientId, listId }: OpenedLink): Promise<string | undefined> {
+  return listId === undefined ? undefined : (await mailkeep.forClient(clientId).lists.get(listId)).name
 }
 
 function isPurpose(name: string | undefined): name is LinkPurpose {

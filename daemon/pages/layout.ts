@@ -8,8 +8,8 @@ export interface Content {
   readonly body: Html
 }
 
-/** Returns a text in the page's language. Replaces `{email}` and `{list}`. */
-export type Say = (name: TextName, values?: { readonly email?: string; readonly list?: string }) => string
+/** Returns a text in the page's language. */
+export type Say = (name: TextName) => string
 
 /** A valid link that was opened. */
 export interface Visit {
@@ -29,11 +29,18 @@ export interface Page {
   submit(visit: Visit, form: FormData): Promise<Content>
 }
 
-/** @param own The client's own texts. They replace the built-in ones. */
-export function textsOf(language: PageLanguage, own: PageSettings['texts'] = {}): Say {
+/**
+ * @param own The client's own texts. They replace the built-in ones.
+ * @param values Replace `{email}`, and on the page to confirm `{list}`.
+ */
+export function textsOf(
+  language: PageLanguage,
+  own: PageSettings['texts'] = {},
+  values: { readonly email?: string; readonly list?: string | undefined } = {},
+): Say {
   const texts: Readonly<Record<string, string>> = { ...builtInTexts[language], ...own }
-  return (name, values: Readonly<Record<string, string | undefined>> = {}) =>
-    texts[name]!.replace(/\{(email|list)\}/g, (placeholder, key: string) => values[key] ?? placeholder)
+  return (name) =>
+    texts[name]!.replace(/\{(email|list)\}/g, (placeholder, key: 'email' | 'list') => values[key] ?? placeholder)
 }
 
 /** Returns a whole page. */

@@ -13,11 +13,11 @@ export const preferencesPage: Page = {
     const { contacts } = client
     switch (form.get('action')) {
       case 'unsubscribe':
-        return unsubscribed(await contacts.unsubscribe(id, { byContact: true }), say)
-      case 'resubscribe': {
-        const { email } = await contacts.resubscribe(id)
-        return choices(await contacts.preferences(id), say, notice(say('resubscribed_text', { email })))
-      }
+        await contacts.unsubscribe(id, { byContact: true })
+        return unsubscribed(say)
+      case 'resubscribe':
+        await contacts.resubscribe(id)
+        return choices(await contacts.preferences(id), say, notice(say('resubscribed_text')))
       case 'save':
         return choices(await contacts.updatePreferences(id, changesOf(form)), say, notice(say('preferences_saved')))
       default:
@@ -45,9 +45,8 @@ function idsOf(values: readonly unknown[]): Set<number> {
   return new Set(ids.filter((id) => /^[1-9]\d{0,14}$/.test(id)).map(Number))
 }
 
-function choices(preferences: Preferences, say: Say, message?: Html): Content {
-  const { email, unsubscribed_at, lists } = preferences
-  if (unsubscribed_at !== null) return unsubscribed(preferences, say)
+function choices({ unsubscribed_at, lists }: Preferences, say: Say, message?: Html): Content {
+  if (unsubscribed_at !== null) return unsubscribed(say)
   const everything = html`<div class="apart">${paragraph(say('unsubscribe_all_text'), 'hint')}${buttonForm(
     'unsubscribe',
     say('unsubscribe_all_button'),
@@ -55,14 +54,14 @@ function choices(preferences: Preferences, say: Say, message?: Html): Content {
   )}</div>`
   const title = say('preferences_title')
   if (lists.length === 0) {
-    return { title, body: html`${message}${paragraph(say('preferences_empty', { email }))}${everything}` }
+    return { title, body: html`${message}${paragraph(say('preferences_empty'))}${everything}` }
   }
   const topics = lists.flatMap((list) => list.topics)
   const body = html`${message}<form method="post">
 <input type="hidden" name="lists" value="${lists.map(({ id }) => id).join()}">
 <input type="hidden" name="topics" value="${topics.map(({ id }) => id).join()}">
 <fieldset>
-<legend>${say('preferences_text', { email })}</legend>
+<legend>${say('preferences_text')}</legend>
 <ul class="lists">
 ${lists.map(listItem)}</ul>
 </fieldset>

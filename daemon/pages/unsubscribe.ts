@@ -1,33 +1,33 @@
-import type { Contact } from '../../lib/index.ts'
 import { html } from './html.ts'
 import { buttonForm, type Content, type Page, paragraph, type Say } from './layout.ts'
 
 /** A page with one button, and one to undo. */
 export const unsubscribePage: Page = {
   async show({ contact, say }) {
-    return contact.unsubscribed_at === null ? question(contact, say) : unsubscribed(contact, say)
+    return contact.unsubscribed_at === null ? question(say) : unsubscribed(say)
   },
 
   async submit({ contact: { id }, client, say }, form) {
     if (form.get('action') === 'resubscribe') {
-      const { email } = await client.contacts.resubscribe(id)
-      return { title: say('resubscribed_title'), body: html`${paragraph(say('resubscribed_text', { email }))}` }
+      await client.contacts.resubscribe(id)
+      return { title: say('resubscribed_title'), body: html`${paragraph(say('resubscribed_text'))}` }
     }
-    return unsubscribed(await client.contacts.unsubscribe(id, { byContact: true }), say)
+    await client.contacts.unsubscribe(id, { byContact: true })
+    return unsubscribed(say)
   },
 }
 
-function question({ email }: Contact, say: Say): Content {
+function question(say: Say): Content {
   return {
     title: say('unsubscribe_title'),
-    body: html`${paragraph(say('unsubscribe_text', { email }))}${buttonForm('unsubscribe', say('unsubscribe_button'))}`,
+    body: html`${paragraph(say('unsubscribe_text'))}${buttonForm('unsubscribe', say('unsubscribe_button'))}`,
   }
 }
 
-export function unsubscribed({ email }: Pick<Contact, 'email'>, say: Say): Content {
+export function unsubscribed(say: Say): Content {
   return {
     title: say('unsubscribed_title'),
-    body: html`${paragraph(say('unsubscribed_text', { email }))}${paragraph(say('resubscribe_hint'), 'hint')}${buttonForm(
+    body: html`${paragraph(say('unsubscribed_text'))}${paragraph(say('resubscribe_hint'), 'hint')}${buttonForm(
       'resubscribe',
       say('resubscribe_button'),
       'plain',

@@ -56,14 +56,15 @@ export const deleteRequestsOfContact = statement.affected({ contact_id: int }, (
   db.deleteFrom('mailkeep_pending_membership').where('contact_id', '=', p.contact_id),
 )
 
-/** Copies the requests of a merged contact. */
+/** Copies the requests of a merged contact. Of two for one list, the newer one stays. */
 export const copyRequests = statement(
   { source: int, target: int },
   (_, p) => sql`insert into mailkeep_pending_membership (contact_id, list_id, requested_at)
     select ${p.target}, w.list_id, w.requested_at from mailkeep_pending_membership as w
     where w.contact_id = ${p.source} and not exists (select 1 from mailkeep_contact_list as m
       where m.contact_id = ${p.target} and m.list_id = w.list_id)
-    on conflict do nothing`,
+    on conflict (contact_id, list_id) do update set requested_at = excluded.requested_at
+      where mailkeep_pending_membership.requested_at < excluded.requested_at`,
 )
 
 /** Deletes a batch of requests whose links have expired. */

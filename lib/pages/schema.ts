@@ -57,7 +57,7 @@ export interface PageSettingsInput {
   /** `https` only. At most 2,048 characters. */
   readonly logo_url?: string | null | undefined
   readonly language?: PageLanguage | null | undefined
-  /** At most 500 characters each. `{email}` and `{list}` are replaced. An empty text hides it, except on buttons. */
+  /** At most 500 characters each. `{email}` is replaced, and on the page to confirm `{list}`. An empty text hides it, except on buttons. */
   readonly texts?: Readonly<Partial<Record<PageTextName, string>>> | undefined
   /** `client.postal_address` in mails. At most 1,000 characters. Default: that of the whole service. */
   readonly postal_address?: string | null | undefined

@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
 import { QueryId } from '../page.ts'
-import { atMost, isRecord, Text, TimeText } from '../parse.ts'
+import { atMost, isRecord, Text, TimeText, valuesByName } from '../parse.ts'
 import { type Timestamp, timestamp } from '../time.ts'
 
 /** One id or several, as numbers or as digits of a query string. */
@@ -57,27 +57,13 @@ export const Time = v.pipe(
 
 const AttributeFilter = v.pipe(Text, atMost(inputLimits.attributeCharacters))
 
-/** Values by attribute name. Valibot's `record` drops names such as `__proto__`, which are valid attribute names. */
 const AttributeFilters = v.pipe(
   v.custom<Record<string, unknown>>(isRecord, 'This must have a value for each attribute, as in attributes[plan]=pro.'),
   v.check(
     (input) => Object.keys(input).length <= inputLimits.indexedAttributes,
     `At most ${inputLimits.indexedAttributes} attributes.`,
   ),
-  v.rawTransform(({ dataset, addIssue, NEVER }) => {
-    const input = dataset.value
-    const values: Record<string, string> = Object.create(null)
-    let isValid = true
-    for (const [key, value] of Object.entries(input)) {
-      const result = v.safeParse(AttributeFilter, value)
-      if (result.success) values[key] = result.output
-      else {
-        isValid = false
-        addIssue({ message: result.issues[0].message, path: [{ type: 'object', origin: 'value', input, key, value }] })
-      }
-    }
-    return isValid ? (values as Readonly<Record<string, string>>) : NEVER
-  }),
+  valuesByName(AttributeFilter),
 )
 
 /** Filters by the lists, tags and topics of a contact. */

@@ -178,6 +178,18 @@ onEveryDatabase('a list with double opt-in', (open) => {
     assert.equal(await count('mailkeep_pending_membership'), 0)
   })
 
+  test('keeps the newer of two requests when a merge joins their contacts', async (t) => {
+    const mk = await openNews(open, t)
+    const { acme, list, asked, clock } = mk
+    const { contact: stays } = await acme.contacts.addToList(list.id, { email })
+    clock.advance(20 * dayMs)
+    const { contact: goes } = await acme.contacts.addToList(list.id, { email: 'new@example.org' })
+    const [, newer] = asked()
+    await acme.contacts.merge(goes.id, { into: stays.id })
+    clock.advance(15 * dayMs)
+    assert.ok(await confirm(mk, newer!))
+  })
+
   test('is not shown as waiting to contacts that joined while it had no double opt-in', async (t) => {
     const { acme, list } = await openNews(open, t)
     const waits = async () => {

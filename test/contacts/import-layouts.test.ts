@@ -105,6 +105,18 @@ onEveryDatabase('files of other products', (open) => {
     assert.equal((await one('bo@example.org')).name, 'Bo')
   })
 
+  test('are mapped to attributes of any name', async (t) => {
+    const { load, one } = await openWithList(open, t)
+    const map = Object.fromEntries(['__proto__', 'constructor', 'prototype'].map((name, at) => [name, `column ${at}`]))
+    await load('email,column 0,column 1,column 2\nada@example.org,a,b,c\n', { map })
+    assert.deepEqual(Object.entries((await one('ada@example.org')).extra_attributes).sort(), [
+      ['__proto__', 'a'],
+      ['constructor', 'b'],
+      ['prototype', 'c'],
+    ])
+    await assert.rejects(load('email\n', { map }), { code: 'validation_failed', message: /has no column "column 0"/ })
+  })
+
   test('without an address say which columns they have and what to pass', async (t) => {
     const { load, contacts } = await openWithList(open, t)
     await assert.rejects(load('Kontakt,Name\nada@example.org,Ada\n'), {

@@ -45,6 +45,17 @@ overHttp('the page to confirm a list', (open) => {
     assert.deepEqual([last!.source, last!.ip], ['confirmation_link', '127.0.0.1'])
   })
 
+  test('names the address and the list in every text of the client', async (t) => {
+    const { client, confirm_url } = await ask(t, open)
+    const own = '{email}, {list}'
+    const names = ['confirm_title', 'confirm_text', 'confirm_button', 'confirmed_title', 'confirmed_text'] as const
+    await client.settings.pages.update({ texts: Object.fromEntries(names.map((name) => [name, own])) })
+    const asked = await visit(confirm_url)
+    const confirmed = await submit(confirm_url, fieldsOf(asked.html, 'confirm'))
+    const named = 'ada@example.org, News &lt;1&gt;'
+    assert.deepEqual([asked.html.split(named).length, confirmed.html.split(named).length], [5, 4])
+  })
+
   test('does not work after 30 days', needsClock, async (t) => {
     const { confirm_url, lists, advance } = await ask(t, open)
     advance(30 * dayMs - 60_000)

@@ -265,7 +265,7 @@ overHttp('how contact pages look', (open) => {
       colour: '#FFCC00',
       logo_url: 'https://cdn.example.com/logo.png?a="b"',
       language: 'de',
-      texts: { unsubscribe_text: 'Schade, {email}! <script>' },
+      texts: { unsubscribe_title: 'Tschüss, {email}', unsubscribe_text: 'Schade, {email}! <script>' },
       postal_address: 'Hauptstraße 1\nBerlin',
     }
     const saved = await data(200, 'PUT', '/settings/pages', { body: settings })
@@ -274,7 +274,7 @@ overHttp('how contact pages look', (open) => {
     assert.deepEqual(await data(200, 'GET', '/settings/pages'), expected)
     const page = await visit(unsubscribe_url, { headers: { 'Accept-Language': 'fr' } })
     assert.match(page.html, /<html lang="de">/)
-    assert.match(page.html, /<title>Abmelden · Müller &amp; &lt;Co&gt;<\/title>/)
+    assert.match(page.html, /<title>Tschüss, ada@example\.org · Müller &amp; &lt;Co&gt;<\/title>/)
     assert.match(page.html, /Schade, ada@example\.org! &lt;script&gt;/)
     assert.equal(
       page.headers.get('content-security-policy'),

@@ -46,6 +46,7 @@ async function openFile(t: TestContext, source: (file: string) => MailkeepOption
     (await client().contacts.addToList(list.id, { email: `${saved++}@example.org`, name })).contact.id
   return {
     client,
+    file,
     list,
     look,
     save,
@@ -123,6 +124,31 @@ describe('the search index', () => {
     assert.deepEqual(await found('zaza'), [other])
     assert.equal(jobs(), 0)
     opened.assertSound()
+  })
+
+  test('leaves no trace in the write-ahead log either', async (t) => {
+    const { client, file, finish, save } = await openFile(t)
+    const inLog = async () => (await readFile(`${file}-wal`)).includes(first[0]!)
+    const id = await save(first)
+    assert.ok(await inLog(), 'the name was there before')
+    await client().contacts.delete(id)
+    await finish()
+    assert.equal(await inLog(), false)
+  })
+
+  test('leaves the write-ahead log while another process reads, and clears it afterwards', async (t) => {
+    const { advance, client, file, finish, look, save } = await openFile(t)
+    const inLog = async () => (await readFile(`${file}-wal`)).includes(first[0]!)
+    const id = await save(first)
+    look.exec('begin')
+    look.prepare('select count(*) from mailkeep_contact').get()
+    await client().contacts.delete(id)
+    await finish()
+    assert.ok(await inLog())
+    look.exec('commit')
+    advance(hourMs)
+    await finish()
+    assert.equal(await inLog(), false)
   })
 
   test('leaves no copy of a moved row in a small file: the file is rebuilt', async (t) => {

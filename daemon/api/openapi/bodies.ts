@@ -126,7 +126,7 @@ export const bodySchemas = {
       ),
       additionalProperties: false,
       description:
-        'Own texts by name, instead of the built-in ones. `{email}` and `{list}` are replaced. An empty text is left out; titles and buttons must not be empty.',
+        'Own texts by name, instead of the built-in ones. `{email}` is replaced, and on the page to confirm `{list}`. An empty text is left out; titles and buttons must not be empty.',
     },
     postal_address: nullable({
       ...description,

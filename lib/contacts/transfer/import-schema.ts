@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { FieldErrors } from '../../errors.ts'
 import { inputLimits } from '../../limits.ts'
-import { closedObject, isRecord, QueryBoolean } from '../../parse.ts'
+import { closedObject, isRecord, QueryBoolean, valuesByName } from '../../parse.ts'
 import { type AbortInput, abortField } from '../../signal.ts'
 import type { ColumnMap } from './columns.ts'
 import { type Format, formatField } from './row.ts'
@@ -95,7 +95,7 @@ const Columns = v.pipe(
     (map) => Object.keys(map).length <= inputLimits.fields,
     `This must have at most ${inputLimits.fields} fields.`,
   ),
-  v.record(v.string(), v.string('This must be the name of one column.')),
+  valuesByName(v.string('This must be the name of one column.')),
 )
 
 const fields = {

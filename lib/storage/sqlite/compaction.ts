@@ -12,6 +12,8 @@ const askIsSmall = `select (select page_count from pragma_page_count) <= 2048 an
 const maxTimeShare = 1 / 100
 
 const vacuum = plainQuery('vacuum')
+/** Copies the write-ahead log into the file, and empties the log. */
+const emptyLog = plainQuery('pragma wal_checkpoint(truncate)')
 
 /** Finds a purge that has work left: see contacts/search.ts. A purge that only pauses has none. */
 const findPendingPurge = `select 1 from mailkeep_job where kind = 'purge searches'
@@ -39,17 +41,16 @@ export function compactNow(handle: SqliteHandle, lockTimeoutMs: number): Compact
     throw new MailkeepError('conflict', `There are other tables than mailkeep's, such as ${table}.`)
   handle.pragma(`busy_timeout = ${lockTimeoutMs}`)
   const bytesBefore = bytes()
-  handle.exec('vacuum')
-  // Copy the write-ahead log into the file, and empty the log.
-  handle.pragma('wal_checkpoint(truncate)')
+  handle.exec(vacuum.sql)
+  handle.exec(emptyLog.sql)
   const purgeWaits = ask(findPendingPurge) !== undefined
   return { bytesBefore, bytesAfter: bytes(), purgeWaits }
 }
 
 /**
- * Rewrites a small file automatically after erasures. When SQLite moves rows to another page, it may leave a copy of a
- * row in the free space of the old page, despite `secure_delete`. VACUUM copies live rows to a new file and leaves no
- * traces.
+ * Removes traces of erased rows automatically. When SQLite moves rows to another page, it may leave a copy of a row in the
+ * free space of the old page, despite `secure_delete`. VACUUM copies live rows to a new file and leaves no traces, so a
+ * small file is rewritten. The write-ahead log has the erased rows, and the file has them until the log is copied into it.
  */
 export class Compaction {
   readonly #group: GroupCommit
@@ -70,18 +71,20 @@ export class Compaction {
   }
 
   /**
-   * Runs the requested compaction, unless it would be too soon or the file is too large.
+   * Runs the requested compaction, unless it would be too soon. Does not rewrite a large file.
    *
    * @param nowMs The system clock, which may be set back.
    */
   async run(nowMs: number): Promise<void> {
     const sinceMs = Math.abs(nowMs - this.#lastMs)
-    if (!this.#requested || sinceMs < this.#durationMs / maxTimeShare || !this.#isSmall()) return
+    if (!this.#requested || sinceMs < this.#durationMs / maxTimeShare) return
     const beganMs = performance.now()
     this.#lastMs = nowMs
     this.#requested = false
     try {
-      await this.#group.between(vacuum)
+      if (this.#isSmall()) await this.#group.between(vacuum)
+      const { rows } = await this.#group.between<{ busy: number }>(emptyLog)
+      if (rows[0]!.busy) this.#requested = true // another process reads: try again later
     } catch (error) {
       this.#requested = true
       // Another process is writing, or the disk is full. The next write reports it, so only try again later.

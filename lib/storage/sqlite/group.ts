@@ -1,4 +1,4 @@
-import type { CompiledQuery } from 'kysely'
+import type { CompiledQuery, QueryResult } from 'kysely'
 import { closed, MailkeepError } from '../../errors.ts'
 import { nextTurn } from '../../time.ts'
 import { type Connection, isPending, plainQuery } from '../connection.ts'
@@ -105,16 +105,11 @@ export class GroupCommit {
   }
 
   /** Runs a statement that is not allowed inside a transaction, such as VACUUM, as soon as none is open. */
-  between(query: CompiledQuery): Promise<void> {
+  between<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     if (this.#closed) return Promise.reject(closed())
     return new Promise((resolve, reject) => {
-      const run = async () => this.#target.connection.run(query)
-      this.#betweenTransactions.push(() =>
-        run().then(
-          () => resolve(),
-          (error) => reject(this.#target.toMailkeepError(error)),
-        ),
-      )
+      const run = async () => this.#target.connection.run<R>(query)
+      this.#betweenTransactions.push(() => run().then(resolve, (error) => reject(this.#target.toMailkeepError(error))))
       this.#draining ??= this.#drain()
     })
   }
