@@ -14,6 +14,8 @@ const maxSourcesWithoutPause = 500
 const pausePerSourceMs = 0.02
 /** How often the loop looks for the claims of dead processes. */
 const orphanCheckIntervalMs = 500
+/** Attempts that end in as many turns of the event loop are recorded together: a commit costs more than they do. */
+const maxGatheringTurns = 4
 
 /** The result of a poll. */
 export interface DueWork<Plan> {
@@ -200,7 +202,7 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
   }
 
   async #turn(mustPoll: boolean, mayClaim: boolean): Promise<Turn> {
-    await nextTurn() // so that attempts which end in the same turn of the event loop are recorded together
+    await this.#gather()
     const due = mayClaim ? await this.#poll(mustPoll) : noWork
     const { plan, nextDueMs, nextLeaseEndMs } = due
     this.#isClockSuspect ||= this.#clockWasSet()
@@ -216,6 +218,15 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
     for (const task of turn.claimed) this.#begin(task)
     const times = [nextDueMs, turn.nextDueMs, mustRelease ? undefined : nextLeaseEndMs]
     return { claimed: turn.claimed.length, recorded: finished.length, nextMs: earliest(times) }
+  }
+
+  /** Waits while each turn of the event loop ends more attempts, up to a limit. */
+  async #gather(): Promise<void> {
+    for (let turns = 0; turns < maxGatheringTurns; turns++) {
+      const ended = this.#finished.length
+      await nextTurn()
+      if (this.#finished.length === ended) return
+    }
   }
 
   /** @param orphans The claims of dead processes; undefined when nothing is to be released. */
