@@ -93,6 +93,8 @@ const calls: Record<string, { run: (mailkeep: Mailkeep, value: Any) => unknown; 
     run: ({ tokens }, value) => tokens.authenticate(value),
     allows: ['an empty string', 'a string'],
   },
+  'links.open, token': { run: ({ links }, value) => links.open(value, 'preferences') },
+  'links.open, purpose': { run: ({ links }, value) => links.open('token', value) },
   'withIdempotencyKey, key': {
     run: (mailkeep, value) => mailkeep.forClient(1).withIdempotencyKey(value, {}, async () => 1),
     allows: ['a string'],
