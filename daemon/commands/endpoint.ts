@@ -39,6 +39,7 @@ const listDeliveries: Command = {
       name: 'status',
       value: 'STATUS',
       about: `Only deliveries with this status: ${statuses.join(', ')}`,
+      default: 'all',
       example: 'failed',
     },
     {
