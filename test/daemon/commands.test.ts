@@ -171,7 +171,9 @@ describe('commands beside a daemon', () => {
     assert.deepEqual(await deliveries('--status', 'failed'), [])
     assert.deepEqual(await deliveries('--since', '2026-01-02T03:04:05Z'), [3, 2, 1])
     assert.deepEqual(await deliveries('--since', '2999-01-02T03:04:05Z'), [])
-    assert.match(await errorLineOf(['endpoint', 'deliveries', '1', '--since', 'monday'], place), /time with its offset/)
+    const monday = await run(['endpoint', 'deliveries', '1', '--since', 'monday'], place)
+    assert.match(monday.err, /^mailkeep: --since must be a time with its offset/)
+    assert.equal(monday.code, 2)
     assert.match(
       await usageErrorOf(['endpoint', 'deliveries', '1', '--status', 'lost'], place),
       /--status must be one of/,
