@@ -63,7 +63,8 @@ function loadAddon(addon: Buffer): object {
     return module.exports
   } catch (error) {
     const reason = reasonOf(error)
-    const noexec = /failed to map|Operation not permitted|Permission denied/i.test(reason)
+    // Without the directory nothing was run: then the user may not write there.
+    const noexec = directory !== undefined && /failed to map|Operation not permitted|Permission denied/i.test(reason)
     const what = noexec ? `${parent} does not let programs run (noexec)` : `${parent} cannot be used: ${reason}`
     throw new CliError(`The SQLite addon cannot be loaded: ${what}. Set TMPDIR to a directory where it may.`)
   } finally {

@@ -7,7 +7,7 @@ import {
   type Mailkeep,
   type Page,
 } from '../../lib/index.ts'
-import { CliError } from '../cli-error.ts'
+import { CliError, fieldMessage } from '../cli-error.ts'
 import type { Config } from '../config.ts'
 import { openMailkeep } from '../open.ts'
 import type { Fork } from '../processes/process-group.ts'
@@ -184,6 +184,22 @@ export function oneOf<T extends string>(flag: string, text: string, known: reado
   const found = known.find((name) => name === text)
   if (found === undefined) throw new CliError(`--${flag} must be one of ${known.join(', ')}.`, 2)
   return found
+}
+
+/**
+ * Runs an operation. What it says about a field is reported as wrong usage of the flag or argument with the field's value.
+ *
+ * @param name The flag or argument, for the message: `--since`.
+ * @throws CliError The value breaks a rule.
+ */
+export async function naming<T>(field: string, name: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    const messages = isMailkeepError(error, 'validation_failed') ? error.errors?.[field] : undefined
+    if (messages === undefined) throw error
+    throw new CliError(fieldMessage(name, messages), 2)
+  }
 }
 
 export const yesFlag: Flag = {

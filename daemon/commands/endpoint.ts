@@ -8,6 +8,7 @@ import {
   findOwner,
   idFrom,
   iterateRecords,
+  naming,
   oneOf,
   table,
   withClient,
@@ -39,6 +40,7 @@ const listDeliveries: Command = {
       name: 'status',
       value: 'STATUS',
       about: `Only deliveries with this status: ${statuses.join(', ')}`,
+      default: 'all',
       example: 'failed',
     },
     {
@@ -67,10 +69,8 @@ const listDeliveries: Command = {
     const deliveries = await withMailkeep(invocation, async (mailkeep) => {
       const { client } = await findOwner(mailkeep, `endpoint ${id}`, ({ webhooks }) => webhooks.getEndpoint(id))
       const { webhooks } = client
-      return await newest(
-        iterateRecords((query) => webhooks.listDeliveries(id, { ...query, ...filters })),
-        limit,
-      )
+      const all = iterateRecords((query) => webhooks.listDeliveries(id, { ...query, ...filters }))
+      return await naming('since', '--since', () => newest(all, limit))
     })
     invocation.print({ json: deliveries, text: table(deliveries.map(deliveryRow), 'no deliveries') })
   },

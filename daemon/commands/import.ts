@@ -22,7 +22,7 @@ const standardInput = '-'
 export const importCommand: Command = {
   usage: 'import FILE',
   about: 'Add the contacts of a CSV or NDJSON file to a list; - reads standard input; importing again changes nothing',
-  examples: { FILE: 'people.csv' },
+  examples: { FILE: 'people.csv --list 1' },
   flags: [
     {
       name: 'list',

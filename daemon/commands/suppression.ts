@@ -1,11 +1,11 @@
-import { isMailkeepError, type Suppression } from '../../lib/index.ts'
-import { CliError, fieldMessage } from '../cli-error.ts'
+import type { Suppression } from '../../lib/index.ts'
 import {
   type Command,
   clientFlag,
   collectRecords,
   findOwner,
   idFrom,
+  naming,
   table,
   withClient,
   withMailkeep,
@@ -18,12 +18,8 @@ const addSuppression: Command = {
   flags: [clientFlag],
   run: async (invocation) => {
     const [email = ''] = invocation.args
-    const { suppression } = await withClient(invocation, (client) => client.suppressions.create({ email })).catch(
-      (error) => {
-        if (!isMailkeepError(error, 'validation_failed')) throw error
-        throw new CliError(fieldMessage('EMAIL', error.errors?.email ?? [error.message]), 2)
-      },
-    )
+    const create = () => withClient(invocation, (client) => client.suppressions.create({ email }))
+    const { suppression } = await naming('email', 'EMAIL', create)
     invocation.print({ json: suppression, text: table([rowOf(suppression)], '') })
   },
 }

@@ -1,6 +1,6 @@
 import { type Role, roles, type Token } from '../../lib/index.ts'
 import { CliError } from '../cli-error.ts'
-import { type Command, clientFlag, idFrom, table, withMailkeep } from './command.ts'
+import { type Command, clientFlag, idFrom, naming, table, withMailkeep } from './command.ts'
 
 const createToken: Command = {
   usage: 'token create',
@@ -31,7 +31,8 @@ const createToken: Command = {
       ...(name === undefined ? {} : { name }),
       ...(expiresIn === undefined ? {} : { expiresInMs: durationMs(expiresIn) }),
     }
-    const made = await withMailkeep(invocation, (mailkeep) => mailkeep.tokens.create(input))
+    const create = () => withMailkeep(invocation, (mailkeep) => mailkeep.tokens.create(input))
+    const made = await naming('expiresInMs', '--expires-in', create)
     const until = made.expires_at === null ? '' : `, good until ${made.expires_at}`
     const about = `token ${made.id} of client ${made.client_id}, ${made.role}${until}; it is not shown again:`
     invocation.print({ json: made, text: `${about}\n${made.token}` })

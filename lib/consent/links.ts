@@ -11,6 +11,7 @@ import { msOf } from '../time.ts'
  */
 const purposes = { unsubscribe: 1, preferences: 2, confirm: 3 } as const satisfies Record<LinkPurpose, number>
 export type LinkPurpose = 'unsubscribe' | 'preferences' | 'confirm'
+export const linkPurposes = Object.keys(purposes) as readonly LinkPurpose[]
 
 /** The key that signs links. */
 export interface LinkKey {
@@ -85,7 +86,7 @@ export function contactLink(ctx: Context, contact: LinkedContact, purpose: LinkP
 export function readLinkToken(ctx: Context, token: string, purpose: LinkPurpose): LinkContent | undefined {
   const isConfirmation = purpose === 'confirm'
   const bytes = isConfirmation ? confirmationBytes : contentBytes
-  const content = readToken(ctx.local.linkKey.value, String(token), bytes)
+  const content = readToken(ctx.local.linkKey.value, token, bytes)
   if (content?.[0] !== purposes[purpose]) return undefined
   const ids = content.subarray(1, uuidStart)
   const rest = content.subarray(contentBytes)

@@ -105,6 +105,7 @@ export class DeliveryVerificationError extends Error {
  *   strings never match.
  * @returns The event. Delivery is at least once: drop repeats by `X-Service-Delivery`.
  * @throws DeliveryVerificationError Its `code` is the reason.
+ * @throws TypeError The body was parsed before, or the secret is not a string: a mistake of the receiver's code.
  */
 export function verifyDelivery(
   headers: DeliveryHeaders,
@@ -112,6 +113,8 @@ export function verifyDelivery(
   secret: string | readonly string[],
   { now = Date.now, toleranceSeconds = 300 }: VerifyOptions = {},
 ): WebhookEvent {
+  const secrets = typeof secret === 'string' ? [secret] : secret
+  requireTypes(rawBody, secrets)
   const signature = getHeader(headers, 'x-service-signature')
   const timestamp = getHeader(headers, 'x-service-timestamp')
   if (!/^\d{1,12}$/.test(timestamp)) {
@@ -121,11 +124,19 @@ export function verifyDelivery(
   if (!(Math.abs(age) <= toleranceSeconds)) {
     throw new DeliveryVerificationError('stale_timestamp', `The delivery was signed ${age} s ago.`)
   }
-  const secrets = typeof secret === 'string' ? [secret] : secret
   if (!secrets.some((one) => one !== '' && matches(signature, one, timestamp, rawBody))) {
     throw new DeliveryVerificationError('bad_signature', 'X-Service-Signature does not fit the body and the secret.')
   }
   return parseEvent(rawBody)
+}
+
+function requireTypes(rawBody: unknown, secrets: unknown): void {
+  if (typeof rawBody !== 'string' && !ArrayBuffer.isView(rawBody)) {
+    throw new TypeError('rawBody must be the body as received, as a string or bytes: read it before a parser does.')
+  }
+  if (!Array.isArray(secrets) || !secrets.every((one) => typeof one === 'string')) {
+    throw new TypeError('secret must be the secret of the endpoint, or an array of secrets.')
+  }
 }
 
 function getHeader(headers: DeliveryHeaders, name: string): string {

@@ -396,6 +396,15 @@ describe('commands', { concurrency: 4 }, () => {
     assert.deepEqual(await readdir(cwd), [])
   })
 
+  test('name the flag whose value an operation refuses, and exit with 2', async (t) => {
+    const cwd = await directory(t)
+    await run(cwd, ['client', 'create', 'Acme'])
+    const endless = ['token', 'create', '--client', '1', '--role', 'admin', '--expires-in', '999999w']
+    const { err, code } = await run(cwd, endless)
+    assert.equal(err, 'mailkeep: --expires-in: A token cannot last beyond the year 9999.\n')
+    assert.equal(code, 2)
+  })
+
   test('with arguments that cannot be parsed are refused', () => {
     const wrong = [
       ['client'],

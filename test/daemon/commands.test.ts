@@ -171,7 +171,9 @@ describe('commands beside a daemon', () => {
     assert.deepEqual(await deliveries('--status', 'failed'), [])
     assert.deepEqual(await deliveries('--since', '2026-01-02T03:04:05Z'), [3, 2, 1])
     assert.deepEqual(await deliveries('--since', '2999-01-02T03:04:05Z'), [])
-    assert.match(await errorLineOf(['endpoint', 'deliveries', '1', '--since', 'monday'], place), /time with its offset/)
+    const monday = await run(['endpoint', 'deliveries', '1', '--since', 'monday'], place)
+    assert.match(monday.err, /^mailkeep: --since must be a time with its offset/)
+    assert.equal(monday.code, 2)
     assert.match(
       await usageErrorOf(['endpoint', 'deliveries', '1', '--status', 'lost'], place),
       /--status must be one of/,
@@ -459,13 +461,16 @@ describe('help', () => {
         const line = text.split('\n').find((each) => each.trimStart().startsWith(`--${name}`))
         assert.ok(line, `${command.usage}: --${name}`)
         if (value !== undefined) assert.ok(line.includes(`Example: --${name} ${example}`), line)
-        if (value !== undefined)
-          assert.match(line, required ? /Required/ : /Default: |Only deliveries/, `${command.usage}: ${line}`)
+        if (value !== undefined) assert.match(line, required ? /Required/ : /Default: /, `${command.usage}: ${line}`)
         if (flag.default !== undefined) assert.ok(line.includes(`Default: ${flag.default}`), line)
       }
       assert.match(text, /--database PATH .*Default: mailkeep\.db\. Example: .*Variable: MAILKEEP_DATABASE\n/)
       assert.match(text, /--log-level LEVEL .*Default: info for serve and dispatch, warn for other commands/)
     }
+  })
+
+  test('of import has an example that names a list, which import needs', () => {
+    assert.match(helpOf('import', '--help'), /Example\n +\$ mailkeep import people\.csv --list 1$/m)
   })
 
   test('of settings shows the defaults that the program uses', () => {

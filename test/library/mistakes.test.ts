@@ -93,6 +93,8 @@ const calls: Record<string, { run: (mailkeep: Mailkeep, value: Any) => unknown; 
     run: ({ tokens }, value) => tokens.authenticate(value),
     allows: ['an empty string', 'a string'],
   },
+  'links.open, token': { run: ({ links }, value) => links.open(value, 'preferences') },
+  'links.open, purpose': { run: ({ links }, value) => links.open('token', value) },
   'withIdempotencyKey, key': {
     run: (mailkeep, value) => mailkeep.forClient(1).withIdempotencyKey(value, {}, async () => 1),
     allows: ['a string'],
@@ -190,6 +192,20 @@ onKinds(kinds, 'a host’s mistakes', (kind) => {
         if (!allows.includes(kind)) assertHelpful(await outcomeOf(() => run(mailkeep, value)), `${name}: ${kind}`)
       }
     }
+  })
+
+  test('input that throws when it is read is refused, with what it threw as the cause', async (t) => {
+    const client = await filled(await open(t))
+    const cause = new Error('lazy loading failed')
+    const input: Any = {
+      get email() {
+        throw cause
+      },
+    }
+    const error = await outcomeOf(() => client.contacts.addToList(1, input))
+    assertHelpful(error, 'a getter', 'validation_failed')
+    assert.equal(error!.cause, cause)
+    assertHelpful(await outcomeOf(() => client.lists.list(input)), 'a query', 'validation_failed')
   })
 
   test('an id of the wrong type is the same error everywhere, and the error names it', async (t) => {

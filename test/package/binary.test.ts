@@ -167,6 +167,18 @@ describe('the binary alone, as another user', () => {
     }
   })
 
+  test('explains in one line that the temporary directory cannot be written', async (t) => {
+    const { temporary, run } = await bare(t)
+    await chmod(temporary, 0o500)
+    const { out, err, code } = await run('migrate')
+    assert.equal(out, '')
+    assert.match(
+      err,
+      /^mailkeep: The SQLite addon cannot be loaded: \S+ cannot be used: EACCES: permission denied\. Set TMPDIR/,
+    )
+    assert.equal(code, 1)
+  })
+
   test('stops with one line when the directory of its database is read-only', async (t) => {
     const { data, run } = await bare(t)
     await chmod(data, 0o500)

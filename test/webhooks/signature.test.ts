@@ -208,6 +208,17 @@ describe('the receiver', () => {
     refuses('bad_signature', () => verifyDelivery(signed(body, time, ''), body, ['', old], at(time)))
   })
 
+  test('says what is wrong when the body was parsed before, or when there is no secret', () => {
+    // biome-ignore lint/suspicious/noExplicitAny: values that the types forbid.
+    const wrong = (value: unknown) => value as any
+    for (const parsed of [undefined, null, JSON.parse(body)]) {
+      assert.throws(() => verifyDelivery(signed(), wrong(parsed), secret, at(time)), /^TypeError: rawBody must be/)
+    }
+    for (const none of [undefined, null, 7, [undefined]]) {
+      assert.throws(() => verifyDelivery(signed(), body, wrong(none), at(time)), /^TypeError: secret must be/)
+    }
+  })
+
   test('refuses a signed body that is not an event', () => {
     const { id, ...rest } = event
     const odd = ['', '{', 'null', '[]', '1', '"x"', JSON.stringify(rest), JSON.stringify({ id, ...rest, data: null })]
