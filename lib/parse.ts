@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { type FieldErrors, invalid, isMailkeepError, MailkeepError } from './errors.ts'
+import { type FieldErrors, invalid, MailkeepError } from './errors.ts'
 import { inputLimits } from './limits.ts'
 import { unknownNameMessage, unknownNames } from './unknown-names.ts'
 
@@ -10,20 +10,11 @@ import { unknownNameMessage, unknownNames } from './unknown-names.ts'
  * @param whole The field name of errors about the whole input.
  */
 export function parse<S extends v.GenericSchema>(schema: S, input: unknown, whole = 'body'): v.InferOutput<S> {
-  const result = read(schema, input, whole)
+  // Valibot accepts an array as an object.
+  if (Array.isArray(input)) throw invalid(whole, 'This must be an object.')
+  const result = v.safeParse(schema, input)
   if (result.success) return result.output
   throw validationFailed(result.issues, whole)
-}
-
-function read<S extends v.GenericSchema>(schema: S, input: unknown, whole: string): v.SafeParseResult<S> {
-  try {
-    // Valibot accepts an array as an object.
-    if (!Array.isArray(input)) return v.safeParse(schema, input)
-  } catch (cause) {
-    // A getter or a Proxy of the caller threw.
-    throw isMailkeepError(cause) ? cause : invalid(whole, 'This cannot be read: see the cause.', cause)
-  }
-  throw invalid(whole, 'This must be an object.')
 }
 
 /** Limits the size of an error. An input of one megabyte can have a hundred thousand issues. */

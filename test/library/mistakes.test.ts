@@ -194,20 +194,6 @@ onKinds(kinds, 'a host’s mistakes', (kind) => {
     }
   })
 
-  test('input that throws when it is read is refused, with what it threw as the cause', async (t) => {
-    const client = await filled(await open(t))
-    const cause = new Error('lazy loading failed')
-    const input: Any = {
-      get email() {
-        throw cause
-      },
-    }
-    const error = await outcomeOf(() => client.contacts.addToList(1, input))
-    assertHelpful(error, 'a getter', 'validation_failed')
-    assert.equal(error!.cause, cause)
-    assertHelpful(await outcomeOf(() => client.lists.list(input)), 'a query', 'validation_failed')
-  })
-
   test('an id of the wrong type is the same error everywhere, and the error names it', async (t) => {
     const client = await filled(await open(t))
     for (const [name, run] of Object.entries(takesId)) {
