@@ -270,7 +270,13 @@ onEveryDatabase('a newsletter', (open) => {
   test('is not stored without a link to unsubscribe, even as a draft', async (t) => {
     const { acme } = await openMail(t, {}, open)
     const link = '<a href="{{ unsubscribe_url }}">x</a>'
-    for (const html of ['', '<p>Hello</p>', '<p>unsubscribe_url</p>', '{% raw %}{{ unsubscribe_url }}{% endraw %}'])
+    for (const html of [
+      '',
+      '<p>Hello</p>',
+      '<p>unsubscribe_url</p>',
+      '{% raw %}{{ unsubscribe_url }}{% endraw %}',
+      `<!-- ${link} -->`,
+    ])
       await assert.rejects(acme.newsletters.create({ subject: 'News', html }), refused('html'), html)
     await assert.rejects(acme.newsletters.create({ subject: 'News', html: link, text: 'Hello' }), refused('text'))
     const { id } = await acme.newsletters.create({ subject: 'News', html: `{% if ${link}` })
