@@ -10,7 +10,12 @@ const nothing = () => {}
 
 export const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing }
 
-/** Removes e-mail addresses from an error's message: providers and servers quote them. */
+/** Maximum characters that are read of an error: the time for one long word grows with its square. */
+const maxErrorCharacters = 2000
+
+/** Removes e-mail addresses from an error's message, whose end may be left out: providers and servers quote them. */
 export function withoutAddresses(error: unknown): string {
-  return String(error).replace(/[^\s/:'"<>]+(?:@|%40)[^\s'"<>]+/gi, '[address]')
+  return String(error)
+    .slice(0, maxErrorCharacters)
+    .replace(/[^\s/:'"<>]+(?:@|%40)[^\s'"<>]+/gi, '[address]')
 }

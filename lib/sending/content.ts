@@ -83,7 +83,8 @@ export function checkContent(content: Content): Issue[] {
 
 const missingLink = 'This must contain {{ unsubscribe_url }}.'
 
-const hiddenLink = 'This must contain {{ unsubscribe_url }} for every contact, whatever its name and attributes are.'
+const hiddenLink =
+  'This must show {{ unsubscribe_url }} to every contact, whatever its name and attributes are, and not in a comment.'
 
 const lostLink =
   'The text made from this html does not contain {{ unsubscribe_url }}. Write a text, or simplify the html.'
@@ -101,7 +102,7 @@ function checkTemplate(field: Field, { [field]: source, text }: Content, rendere
     if (needsLink && !showsLink(paths)) problems.push(missingLink)
     if (problems.length > 0) return problems
     const rendered = renderer.render(format, templates, scopeOf(sample))
-    if (needsLink && !rendered.includes(sample.unsubscribe_url)) return [hiddenLink]
+    if (needsLink && !visible(field, rendered).includes(sample.unsubscribe_url)) return [hiddenLink]
     const needsText = field === 'html' && !hasText
     return needsText && !toPlainText(rendered).includes(sample.unsubscribe_url) ? [lostLink] : []
   } catch (error) {
@@ -121,12 +122,18 @@ export function fieldsWithoutLink(fields: { [Field in 'html' | 'text']?: string 
 }
 
 function mayShowLink(field: 'html' | 'text', source: string): boolean {
+  const shown = visible(field, source)
   try {
-    checkSize(source)
-    return showsLink(variablesOf(formats[field], parseTemplate(formats[field], source)))
+    checkSize(shown)
+    return showsLink(variablesOf(formats[field], parseTemplate(formats[field], shown)))
   } catch {
-    return source.includes('unsubscribe_url')
+    return shown.includes('unsubscribe_url')
   }
+}
+
+/** Leaves out the comments of html: no one sees a link in them. `<!-->` is an empty comment. */
+function visible(field: Field, content: string): string {
+  return field === 'html' ? content.replace(/<!--(?:-?>|[\s\S]*?(?:-->|$))/g, '') : content
 }
 
 function showsLink(paths: readonly (readonly unknown[])[]): boolean {
@@ -209,7 +216,8 @@ function requireShownLink(
   { unsubscribe_url }: ContentVariables,
 ): void {
   const end = new URL(unsubscribe_url).pathname.split('/').slice(-2).join('/') // has nothing that html escapes
-  for (const field of ['html', 'text'] as const) if (!rendered[field].includes(end)) throw invalid(field, hiddenLink)
+  for (const field of ['html', 'text'] as const)
+    if (!visible(field, rendered[field]).includes(end)) throw invalid(field, hiddenLink)
 }
 
 function attempt<T>(field: Field, work: () => T): T {

@@ -12,6 +12,7 @@ import { parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
 import { findEventEndpoints, isWanted, raiseTo } from '../webhooks/outbox.ts'
+import { skipPendingSteps } from './message-queries.ts'
 import { isPast, nextPlace, type Place } from './places.ts'
 import * as queries from './sequence-queries.ts'
 import { type Enrolment, type EnrolmentInput, NewEnrolment, sequenceSummaryFrom } from './sequence-schema.ts'
@@ -66,7 +67,10 @@ export async function enrolContact(ctx: Context, sequenceId: number, input: Enro
     // A contact who is not on the list cannot leave it.
     const is_member = contact.lists.some(({ id }) => id === list_id)
     const isNew = await queries.enrol(tx, { client_id: tx.clientId, ...key, is_member, since, due_at })
-    if (isNew) await audit(tx, 'sequence.enrolled', sequenceId)
+    if (isNew) {
+      await skipPendingSteps(tx, key)
+      await audit(tx, 'sequence.enrolled', sequenceId)
+    }
     tx.transaction.afterCommit(tx.local.mail.wake)
     return enrolmentFrom((await queries.findEnrolment(tx, key))!, places)
   })
@@ -113,14 +117,15 @@ export async function followMemberships(tx: Tx, changes: readonly Change[]): Pro
 
 /**
  * Moves an enrolment past a step whose message is final. After the last step it is completed, and `sequence.completed` is
- * raised. A contact who is past the step stays there: the message was sent again.
+ * raised. A contact who is past the step, or was enrolled again since, stays there: the message was sent again.
  *
  * @param isSent Whether to raise `sequence_step.sent`.
  */
 export async function advance(tx: Tx, { sequenceId, contactId, stepId, messageId, isSent }: StepDone): Promise<void> {
   const sequence = await queries.findSequence(tx, { client_id: tx.clientId, id: sequenceId })
-  const enrolment = await queries.findEnrolment(tx, { sequence_id: sequenceId, contact_id: contactId })
   if (!sequence) return
+  const ofMessage = { sequence_id: sequenceId, contact_id: contactId, message_id: messageId }
+  const enrolment = await queries.findEnrolmentOfMessage(tx, ofMessage)
   const places = await queries.listPlaces(tx, { sequence_id: sequenceId })
   const summary = sequenceSummaryFrom(sequence)
   if (isSent) {
@@ -131,7 +136,7 @@ export async function advance(tx: Tx, { sequenceId, contactId, stepId, messageId
     })
     await raiseFor(tx, 'sequence_step.sent', contactId, more)
   }
-  if (enrolment?.status !== 'active' || isPast(places, enrolment.last_step_id, stepId)) return
+  if (!enrolment || isPast(places, enrolment.last_step_id, stepId)) return
   await saveProgress(tx, { id: enrolment.id, contactId, summary, places, lastStepId: stepId, since: now(tx) })
 }
 
@@ -158,8 +163,9 @@ export async function saveProgress(tx: Tx, progress: Progress): Promise<void> {
   const next = nextPlace(places, lastStepId)
   const isDone = !next && lastStepId !== null
   const status = isDone ? 'completed' : 'active'
-  await queries.saveProgress(tx, { id, status, last_step_id: lastStepId, since, due_at: dueAfter(next, since) })
-  if (isDone) await raiseFor(tx, 'sequence.completed', contactId, async () => ({ sequence: summary }))
+  const saved = { id, status, last_step_id: lastStepId, since, due_at: dueAfter(next, since) } as const
+  const isSaved = (await queries.saveProgress(tx, saved)) > 0
+  if (isSaved && isDone) await raiseFor(tx, 'sequence.completed', contactId, async () => ({ sequence: summary }))
 }
 
 /** Raises an event with the contact and what `readMore` returns, unless it is erased or the event is not wanted. */

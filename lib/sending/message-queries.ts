@@ -70,6 +70,13 @@ export const skipPending = statement.affected(
       and lease_until is null order by due_at limit ${p.limit} ${dialect.forUpdateSkipLocked})`,
 )
 
+/** Ends messages of an earlier enrolment that wait for their next attempt. */
+export const skipPendingSteps = statement(
+  { sequence_id: int, contact_id: int },
+  (_, p) => sql`update mailkeep_message set status = 'skipped', reason = 'stopped'
+    where contact_id = ${p.contact_id} and sequence_id = ${p.sequence_id} and status = 'pending' and lease_until is null`,
+)
+
 export const listUncertain = statement.all(
   { source_id: int, after: int, limit: int },
   (_, p, dialect, { ofSequence }) => sql<{ id: number }>`select id from mailkeep_message

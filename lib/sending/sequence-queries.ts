@@ -135,6 +135,17 @@ export const findEnrolment = statement({ sequence_id: int, contact_id: int }, (d
     .where('contact_id', '=', p.contact_id),
 )
 
+/** Finds the active enrolment that a message belongs to. A message from before `since` is of an earlier step or enrolment. */
+export const findEnrolmentOfMessage = statement({ sequence_id: int, contact_id: int, message_id: int }, (db, p) =>
+  db
+    .selectFrom('mailkeep_enrolment')
+    .select(['id', 'last_step_id'])
+    .where('sequence_id', '=', p.sequence_id)
+    .where('contact_id', '=', p.contact_id)
+    .where('status', '=', sql.lit('active' as const))
+    .where('since', '<=', sql<string>`(select created_at from mailkeep_message where id = ${p.message_id})`),
+)
+
 const start = { client_id: int, sequence_id: int, is_member: bool, since: time, due_at: nullable(time) }
 
 /** Enrols a contact by hand. An enrolment that has ended begins again. */
@@ -191,8 +202,8 @@ export const stopEnrolment = statement.affected(
     where sequence_id = ${p.sequence_id} and contact_id = ${p.contact_id} and status = 'active'`,
 )
 
-/** Saves the place of an enrolment. */
-export const saveProgress = statement(
+/** Saves the place of an enrolment that is active. */
+export const saveProgress = statement.affected(
   { id: int, status: word<EnrolmentStatus>(), last_step_id: nullable(int), since: time, due_at: nullable(time) },
   (db, { id, ...row }) =>
     db

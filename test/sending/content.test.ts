@@ -114,6 +114,16 @@ describe('content', () => {
       assert.deepEqual(pathsOf({ html: hidden, text: link }), ['html'], hidden)
       assert.deepEqual(pathsOf({ text: hidden }), ['text'], hidden)
     }
+    for (const hidden of [`<!-- ${link} -->`, `<!--{% if true %}-->Hi<!-- ${link}`, `{{ '<!--' | raw }}${link}-->`]) {
+      assert.deepEqual(pathsOf({ html: hidden, text: link }), ['html'], hidden)
+    }
+    for (const shown of [
+      `<!--[if !mso]><!-->${link}<!--<![endif]-->`,
+      `<!-->${link}`,
+      `<!-- {% if true %} -->${link}<!-- {% endif %} -->`,
+    ]) {
+      assert.deepEqual(pathsOf({ html: shown, text: link }), [], shown)
+    }
     assert.deepEqual(pathsOf({ text: `{% if contact.attributes.plan %}Hi{% else %}Hello{% endif %} ${link}` }), [])
   })
 

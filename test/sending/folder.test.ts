@@ -31,6 +31,15 @@ describe('the folder transport', () => {
     )
   })
 
+  test('ends every line with CR and LF, whatever the lines of the content end with', async (t) => {
+    const { send, read } = await openFolder(t)
+    for (const text of ['one\ntwo', 'one\r\ntwo', 'one\n\r\ntwo\r', `${'x'.repeat(2000)}\n.\n`]) {
+      await send({ text, html: `<p>${text}</p>` })
+      const mail = (await read(`${message.id}.eml`)).toString('latin1')
+      assert.doesNotMatch(mail, /\r(?!\n)|(?<!\r)\n/, JSON.stringify(text))
+    }
+  })
+
   test('writes nothing outside of the folder, whatever the id is', async (t) => {
     const { root, path, send } = await openFolder(t)
     for (const id of ['../../evil', '/etc/passwd', '..', 'a\0b', 'C:\\evil']) await send({ id })

@@ -169,6 +169,21 @@ onEveryDatabase('a newsletter', (open) => {
     )
   })
 
+  test('is sent also when its transport returns an id that is no text', async (t) => {
+    const ids: unknown[] = [7, 8n, { id: 9 }, true, Symbol('id')]
+    const send = async () => ({ kind: 'sent', providerMessageId: ids.shift() }) as MailOutcome
+    const opened = await openMail(t, { mail: { transport: { send } } }, open)
+    const { list } = await addAudience(opened, ids.length)
+    const newsletter = await addNewsletter(opened, { lists: [list.id] })
+    await opened.acme.newsletters.send(newsletter.id)
+    await opened.run()
+    const { data } = await opened.acme.newsletters.messages(newsletter.id)
+    assert.deepEqual(
+      data.map(({ status, provider_message_id }) => [status, provider_message_id]),
+      ['7', '8', null, null, null].map((id) => ['sent', id]),
+    )
+  })
+
   test('skips contacts who unsubscribed, were erased or left its list or topic before their message', async (t) => {
     const mail = await openMail(t, { connections: 1 }, open)
     const { acme } = mail
@@ -255,7 +270,13 @@ onEveryDatabase('a newsletter', (open) => {
   test('is not stored without a link to unsubscribe, even as a draft', async (t) => {
     const { acme } = await openMail(t, {}, open)
     const link = '<a href="{{ unsubscribe_url }}">x</a>'
-    for (const html of ['', '<p>Hello</p>', '<p>unsubscribe_url</p>', '{% raw %}{{ unsubscribe_url }}{% endraw %}'])
+    for (const html of [
+      '',
+      '<p>Hello</p>',
+      '<p>unsubscribe_url</p>',
+      '{% raw %}{{ unsubscribe_url }}{% endraw %}',
+      `<!-- ${link} -->`,
+    ])
       await assert.rejects(acme.newsletters.create({ subject: 'News', html }), refused('html'), html)
     await assert.rejects(acme.newsletters.create({ subject: 'News', html: link, text: 'Hello' }), refused('text'))
     const { id } = await acme.newsletters.create({ subject: 'News', html: `{% if ${link}` })

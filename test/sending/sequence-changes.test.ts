@@ -99,6 +99,53 @@ onEveryDatabase('a message of a sequence whose outcome is not known', (open) => 
   })
 })
 
+onEveryDatabase('a contact who is enrolled again', (open) => {
+  async function openCourse(t: Parameters<typeof openMail>[0]) {
+    const mail = await openMail(t, {}, open)
+    const [contact_id] = (await addAudience(mail, 1)).ids
+    const sequence = await mail.acme.sequences.create({ name: 'Course', steps: [step('One', 0), step('Two', 1)] })
+    const enrol = () => mail.acme.sequences.enrol(sequence.id, { contact_id: contact_id! })
+    await enrol()
+    return { ...mail, sequence, enrol, contactId: contact_id! }
+  }
+
+  test('gets each step once, also one that was waiting for its next attempt', async (t) => {
+    const mail = await openCourse(t)
+    mail.transport.reply = 'temporary'
+    await mail.run()
+    mail.transport.reply = 'sent'
+    await mail.acme.sequences.stop(mail.sequence.id, mail.contactId)
+    await mail.enrol()
+    const before = mail.transport.captured.length
+    await mail.run()
+    await passDay(mail)
+    await passDay(mail)
+    assert.deepEqual(
+      mail.transport.captured.slice(before).map(({ subject }) => subject),
+      ['One', 'Two'],
+    )
+    assert.deepEqual(await messagesOf(mail, mail.sequence), ['stopped', 'sent', 'sent'])
+  })
+
+  test('misses no step when an earlier message is sent again', async (t) => {
+    const mail = await openCourse(t)
+    await mail.run()
+    mail.transport.reply = 'uncertain'
+    await passDay(mail)
+    mail.transport.reply = 'sent'
+    mail.advance(dayMs)
+    await mail.enrol()
+    const before = mail.transport.captured.length
+    await mail.acme.sequences.resume(mail.sequence.id, { uncertain: 'resend' })
+    await mail.run()
+    await passDay(mail)
+    assert.deepEqual(
+      mail.transport.captured.slice(before).map(({ subject }) => subject),
+      ['Two', 'One', 'Two'],
+    )
+  })
+})
+
 onEveryDatabase('the list of a sequence', (open) => {
   async function openCourse(t: Parameters<typeof openMail>[0]) {
     const mail = await openMail(t, {}, open)

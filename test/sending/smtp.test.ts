@@ -251,6 +251,15 @@ describe('what a reply means', () => {
       }
   })
 
+  test('a reply of a megabyte without a space is returned in bounded time', async (t) => {
+    const { port } = await openRawServer(t, (line) => (line.startsWith('RCPT') ? `550 ${'x'.repeat(1e6)}` : undefined))
+    const { send } = connect(t, port)
+    const startedMs = performance.now()
+    const outcome = await send()
+    assert.equal(outcome.kind === 'permanent' && outcome.error.length, 500)
+    assert.ok(performance.now() - startedMs < 5000)
+  })
+
   test('the server’s id of an accepted message is returned', async (t) => {
     const { port } = await openRawServer(t, (line) => (line === '.' ? '250 2.0.0 Ok: queued as 4ZxABC' : undefined))
     assert.deepEqual(await connect(t, port).send(), { kind: 'sent', providerMessageId: '4ZxABC' })

@@ -39,6 +39,9 @@ export interface RecordedAttempt {
 const retrySeconds = [60, 300, 900, 1800, 3600, 7200, 14_400, 14_400, 14_400, 14_400]
 const maxRetryDelayMs = 1000 * Math.max(...retrySeconds) * 1.2
 
+/** Maximum characters that are stored of an error, or of a server's id. */
+const maxTextCharacters = 1000
+
 const lostProcess = 'The process was lost while the message was handed over: its outcome is not known.'
 
 /** What became of messages of a newsletter or sequence in one transaction. */
@@ -140,10 +143,15 @@ function recordOutcome(tx: Tx, { task, outcome, endedMs }: FinishedAttempt, { st
     status,
     due_at: timestamp(dueMs ?? endedMs),
     uncounted: outcome.kind === 'interrupted' ? 1 : 0,
-    error: 'error' in outcome ? outcome.error.slice(0, 1000) : null,
-    provider_message_id: outcome.kind === 'sent' ? (outcome.providerMessageId ?? null) : null,
+    error: 'error' in outcome ? outcome.error.slice(0, maxTextCharacters) : null,
+    provider_message_id: outcome.kind === 'sent' ? idOf(outcome.providerMessageId) : null,
     sent_at: status === 'sent' ? timestamp(endedMs) : null,
   })
+}
+
+/** A host's transport in JavaScript may return anything. A number is stored as text, and what is no id is left out. */
+function idOf(id: unknown): string | null {
+  return ['string', 'number', 'bigint'].includes(typeof id) ? String(id).slice(0, maxTextCharacters) : null
 }
 
 /**

@@ -14,8 +14,8 @@ export function mailOptions({ from, to, replyTo, subject, html, text, headers }:
     to: { name: oneLine(to.name ?? ''), address: to.email },
     ...(replyTo === undefined ? {} : { replyTo: { name: '', address: replyTo } }),
     subject,
-    html,
-    text,
+    html: withMailLines(html),
+    text: withMailLines(text),
     // Prepared headers are written as they are. Nodemailer would fold List-Unsubscribe, which some receivers misread.
     headers: Object.entries(others).map(([key, value]) => ({
       key,
@@ -26,6 +26,11 @@ export function mailOptions({ from, to, replyTo, subject, html, text, headers }:
     disableFileAccess: true,
     disableUrlAccess: true,
   }
+}
+
+/** Nodemailer keeps the line ends of a content, and RFC 5322, 2.3 knows no other than CR and LF. */
+function withMailLines(content: string): string {
+  return content.replace(/\r\n?|\n/g, '\r\n')
 }
 
 /** Returns the message as RFC 5322 text. */
