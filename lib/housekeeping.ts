@@ -72,7 +72,7 @@ export const jobHandlers: JobHandlers = {
 }
 
 const minuteMs = 60_000
-const minutesBetweenSweeps = 60
+const sweepIntervalMs = 60 * minuteMs
 const retryDelayMs = 1000
 /** Minimum delay, for jobs that are due but locked by another process. */
 const minDelayMs = 100
@@ -85,7 +85,9 @@ export class Housekeeping {
   #timer: NodeJS.Timeout | undefined
   /** Wakes it when the next job is due. */
   #nextJob: NodeJS.Timeout | undefined
-  #minutes = 0
+  #sweeping: Promise<void> | undefined
+  /** When the last sweep began that succeeded, by the context's clock. */
+  #sweptMs = Number.NEGATIVE_INFINITY
   #stopped = false
 
   constructor(ctx: Context) {
@@ -107,10 +109,11 @@ export class Housekeeping {
     this.#working ??= this.#work()
   }
 
-  /** Runs all due jobs, including jobs of dead processes, and resolves when none is left. */
+  /** Runs all due jobs, including jobs of dead processes, and deletes expired rows. Resolves when none is left. */
   async finish(): Promise<void> {
     this.wake()
     while (this.#working) await this.#working
+    await this.#sweep()
   }
 
   async stop(): Promise<void> {
@@ -149,18 +152,30 @@ export class Housekeeping {
 
   #runEveryMinute(): void {
     this.wake() // a process that stored a job may have died
-    if (this.#minutes++ % minutesBetweenSweeps > 0) return
-    void this.#logAndRetry(async () => {
-      await deleteExpired(this.#ctx)
-      await deleteExpiredMessages(this.#ctx)
-      await deleteExpiredResults(this.#ctx)
-      await deleteFinishedJobs(this.#ctx)
-      await deleteExpiredEntries(this.#ctx)
-      await deleteExpiredImports(this.#ctx)
-      await deleteExpiredSecrets(this.#ctx)
-      await deleteExpiredRequests(this.#ctx)
-      await deleteExpiredCounts(this.#ctx)
+    void this.#sweep()
+  }
+
+  /** Deletes expired rows, unless this process has done so within the hour. */
+  #sweep(): Promise<void> {
+    this.#sweeping ??= this.#logAndRetry(() => this.#deleteExpired()).finally(() => {
+      this.#sweeping = undefined
     })
+    return this.#sweeping
+  }
+
+  async #deleteExpired(): Promise<void> {
+    const nowMs = this.#ctx.clock()
+    if (Math.abs(nowMs - this.#sweptMs) < sweepIntervalMs) return // the clock may be set back
+    await deleteExpired(this.#ctx)
+    await deleteExpiredMessages(this.#ctx)
+    await deleteExpiredResults(this.#ctx)
+    await deleteFinishedJobs(this.#ctx)
+    await deleteExpiredEntries(this.#ctx)
+    await deleteExpiredImports(this.#ctx)
+    await deleteExpiredSecrets(this.#ctx)
+    await deleteExpiredRequests(this.#ctx)
+    await deleteExpiredCounts(this.#ctx)
+    this.#sweptMs = nowMs
   }
 
   async #logAndRetry(work: () => Promise<void>): Promise<void> {

@@ -231,7 +231,8 @@ export class Mailkeep {
   }
 
   /**
-   * Runs the stored jobs, sends all due deliveries and mails, and resolves when every attempt is recorded. Works without `start`.
+   * Runs the stored jobs, sends all due deliveries and mails, and resolves when every attempt is recorded. Deletes expired
+   * rows, at most once an hour. Works without `start`.
    *
    * @returns When the next delivery or mail is due, in milliseconds since 1970; undefined when none waits.
    * @throws MailkeepError `unavailable`
