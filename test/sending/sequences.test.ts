@@ -205,6 +205,17 @@ onEveryDatabase('a sequence', (open) => {
     assert.deepEqual(mail.mailed(), ['ada@example.org'])
   })
 
+  test('waits without work while its client has no sender', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { id } = await mail.acme.sequences.create({ name: 'Welcome', steps: [step('One', 0)] })
+    const { contact } = await mail.acme.contacts.upsert({ email: 'ada@example.org' })
+    await mail.acme.sequences.enrol(id, { contact_id: contact.id })
+    assert.equal(await mail.run(), undefined)
+    await mail.acme.identities.add({ email: 'news@acme.example' })
+    await mail.run()
+    assert.deepEqual(subjectsTo(mail, 'ada@example.org'), ['One'])
+  })
+
   test('refuses steps whose templates are wrong', async (t) => {
     const { acme } = await openMail(t, {}, open)
     const { id } = await acme.sequences.create({ name: 'Course' })

@@ -13,23 +13,27 @@ interface DueRow {
   due_at: string
 }
 
-/** `verified`: only those whose sender is verified. `waiting`: also those that wait for a sender. */
+/**
+ * `verified`: only those whose sender is verified. `local`: a client needs no sender. `waiting`: also those that wait for
+ * a sender.
+ */
 interface SourceFlags {
   readonly verified: boolean
+  readonly local: boolean
   readonly waiting: boolean
 }
 
 /**
- * Whether the client exists and the sender may send; without a sender, whether the client has one, unless all may send. The
+ * Whether the client exists and the sender may send; without a sender, whether the client has one. The
  * messages of a deleted client are deleted by a job.
  */
-function canSend(source: string, { verified, waiting }: SourceFlags): RawBuilder<unknown> {
+function canSend(source: string, { verified, local, waiting }: SourceFlags): RawBuilder<unknown> {
   const [client, from] = [sql.ref(`${source}.client_id`), sql.ref(`${source}.from_identity_id`)]
   const isOpen = sql`exists (select 1 from mailkeep_client as k where k.id = ${client} and k.deleted_at is null)`
   if (waiting) return isOpen
   const isKnown = sql`exists (select 1 from mailkeep_identity as i where i.client_id = ${client}
     and (${from} is null or i.id = ${from}) ${verified ? sql`and i.identity_status = 'verified'` : sql``})`
-  return sql`${isOpen} and ${verified ? isKnown : sql`(${from} is null or ${isKnown})`}`
+  return sql`${isOpen} and ${local ? sql`(${from} is null or ${isKnown})` : isKnown}`
 }
 
 /**
@@ -51,7 +55,7 @@ export const listSources = statement.all(
       where sequence_id = s.id and status = 'active' and due_at is not null)
     from mailkeep_sequence as s where s.status = 'active' and ${canSend('s', flags)}) as source
     where due_at is not null`,
-  ['verified', 'waiting'],
+  ['verified', 'local', 'waiting'],
 )
 
 export const findNextLeaseEnd = statement(

@@ -76,7 +76,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
 
   /** How long the oldest due message or step has been due, in seconds; 0 when none is due. */
   async oldestDueSeconds(): Promise<number> {
-    const sources = await listSources(this.#ctx, {}, { verified: false, waiting: true })
+    const sources = await listSources(this.#ctx, {}, { verified: false, local: true, waiting: true })
     const nowMs = this.#ctx.clock()
     return (nowMs - Math.min(nowMs, ...sources.map(({ due_at }) => msOf(due_at)))) / 1000
   }
@@ -90,7 +90,8 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
     const due = new Map<string, Source>()
     const later: number[] = []
     const verified = !allowsUnverified(this.#settings)
-    const listed = await listSources(this.#ctx, {}, { verified, waiting: false })
+    const local = this.#settings.transport?.isLocal === true
+    const listed = await listSources(this.#ctx, {}, { verified, local, waiting: false })
     for (const { kind, id, client_id: clientId, from_identity_id, due_at } of listed) {
       const dueMs = msOf(due_at)
       if (dueMs <= nowMs) due.set(`${kind} ${id}`, { kind, id, clientId, identityId: from_identity_id ?? 0 })
