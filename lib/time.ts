@@ -72,3 +72,9 @@ export function withOffset(at: Timestamp | null): string | null
 export function withOffset(at: Timestamp | null): string | null {
   return at === null ? null : `${at.slice(0, 19)}+00:00`
 }
+
+/** Returns the first of these times; undefined if none is known. */
+export function earliest(times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((ms) => ms !== undefined)
+  return known.length > 0 ? known.reduce((first, ms) => Math.min(first, ms)) : undefined
+}

@@ -1,9 +1,10 @@
 import PQueue from 'p-queue'
-import type { Context, Tx } from '../context.ts'
+import type { Context } from '../context.ts'
 import { transact } from '../storage/transaction.ts'
-import { nextTurn, watchClock } from '../time.ts'
+import { earliest, nextTurn, watchClock } from '../time.ts'
 import { findOrphans } from './claims.ts'
 import { Signal } from './signal.ts'
+import type { DueWork, InFlight, LoopWork } from './work.ts'
 
 /** Maximum poll interval. Also covers changes of the system clock. */
 const maxPollIntervalMs = 1000
@@ -16,66 +17,6 @@ const pausePerSourceMs = 0.02
 const orphanCheckIntervalMs = 500
 /** Attempts that end in as many turns of the event loop are recorded together: a commit costs more than they do. */
 const maxGatheringTurns = 4
-
-/** The result of a poll. */
-export interface DueWork<Plan> {
-  /** What may be claimed now; undefined when nothing may. */
-  readonly plan: Plan | undefined
-  /** When the next waiting task is due, in milliseconds since 1970; undefined when none waits. */
-  readonly nextDueMs: number | undefined
-  /** When the first lease ends, in milliseconds since 1970. Includes the leases of this process. */
-  readonly nextLeaseEndMs: number | undefined
-  /** The number of endpoints, newsletters or steps that have waiting tasks. The cost of a poll grows with it. */
-  readonly sources: number
-}
-
-/** A claimed task whose outcome is not recorded yet. */
-export interface InFlight<Task> {
-  readonly task: Task
-  /** Aborts the attempt. Set by `attempt`. */
-  abort?: () => void
-}
-
-/** The tasks in flight in this process, by id. */
-export type TasksInFlight = ReadonlyMap<number, unknown>
-
-/** What was recorded in a turn. */
-export interface Recorded {
-  /** When the first task that is retried is due; undefined when none is. */
-  readonly nextDueMs: number | undefined
-  /** Called after the commit. */
-  readonly committed: () => void
-}
-
-/** The work of a loop. The functions that get a `tx` run in the transaction of a turn and may await only statements. */
-export interface LoopWork<Plan, Task extends { readonly id: number }, Finished extends { readonly task: Task }> {
-  /** The noun of log messages, in the plural. */
-  readonly what: string
-  /** Maximum attempts in flight. */
-  readonly concurrency: number
-  /** Number of tasks that may be claimed now. */
-  freeSlots(): number
-  /** Finds what is due, and decides what to claim. */
-  poll(freeSlots: number): Promise<DueWork<Plan>>
-  /** Records finished attempts whose claim is current. */
-  record(tx: Tx, finished: readonly Finished[]): Promise<Recorded>
-  /** Lists the claims of the tasks that are in flight in any process. */
-  listClaims(): Promise<string[]>
-  /**
-   * Releases tasks whose lease has expired or whose process has died. They are not among `inFlight`.
-   *
-   * @param orphans The claims of dead processes.
-   * @param isClockSuspect Whether the clock may have been set back since due times were stored.
-   * @returns The number of released tasks.
-   */
-  release(tx: Tx, inFlight: TasksInFlight, orphans: readonly string[], isClockSuspect: boolean): Promise<number>
-  claim(tx: Tx, plan: Plan, inFlight: TasksInFlight): Promise<Task[]>
-  /** Called for each claimed task after the commit, in the order of the claims. */
-  started(task: Task): void
-  /** Makes one attempt. Never throws. */
-  attempt(entry: InFlight<Task>): Promise<Finished>
-  close(): Promise<void>
-}
 
 /** The result of one turn of the loop. */
 interface Turn {
@@ -301,9 +242,4 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
       this.#signal.wake()
     })
   }
-}
-
-export function earliest(times: readonly (number | undefined)[]): number | undefined {
-  const known = times.filter((ms) => ms !== undefined)
-  return known.length > 0 ? known.reduce((first, ms) => Math.min(first, ms)) : undefined
 }

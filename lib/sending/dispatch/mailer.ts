@@ -1,15 +1,8 @@
 import type { Context, Tx } from '../../context.ts'
-import {
-  type DueWork,
-  earliest,
-  type InFlight,
-  Loop,
-  type LoopWork,
-  type Recorded,
-  type TasksInFlight,
-} from '../../dispatch/loop.ts'
+import { Loop } from '../../dispatch/loop.ts'
+import type { DueWork, InFlight, LoopWork, Recorded, TasksInFlight } from '../../dispatch/work.ts'
 import { isMailkeepError, type MailkeepError } from '../../errors.ts'
-import { msOf } from '../../time.ts'
+import { earliest, msOf } from '../../time.ts'
 import { allowsUnverified, type MailSettings } from '../settings.ts'
 import { isUncertainError, type MailTransport } from '../transport.ts'
 import { type ClaimedMessage, claimMessages } from './claim.ts'

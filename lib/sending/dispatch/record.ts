@@ -1,6 +1,6 @@
 import { recordBounce } from '../../contacts/bounces.ts'
 import { now, type Tx } from '../../context.ts'
-import type { TasksInFlight } from '../../dispatch/loop.ts'
+import type { TasksInFlight } from '../../dispatch/work.ts'
 import { isMailkeepError } from '../../errors.ts'
 import { maxRowsPerBatch, runOrEnqueue } from '../../jobs/operations.ts'
 import { timestamp, toleratedDriftMs } from '../../time.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Context, now, type Tx } from '../../context.ts'
 import { newClaim } from '../../dispatch/claims.ts'
-import type { TasksInFlight } from '../../dispatch/loop.ts'
+import type { TasksInFlight } from '../../dispatch/work.ts'
 import { int, ints, nullable, statement, text, time } from '../../storage/statement.ts'
 import { transact } from '../../storage/transaction.ts'
 import { msOf, type Timestamp, timestamp } from '../../time.ts'

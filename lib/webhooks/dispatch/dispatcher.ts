@@ -1,13 +1,7 @@
 import type { Context, Tx } from '../../context.ts'
-import {
-  type DueWork,
-  earliest,
-  type InFlight,
-  Loop,
-  type LoopWork,
-  type Recorded,
-  type TasksInFlight,
-} from '../../dispatch/loop.ts'
+import { Loop } from '../../dispatch/loop.ts'
+import type { DueWork, InFlight, LoopWork, Recorded, TasksInFlight } from '../../dispatch/work.ts'
+import { earliest } from '../../time.ts'
 import { Handlers } from '../handlers/handlers.ts'
 import type { Outcome, Sender, Sending } from '../http/send.ts'
 import { type ClaimedDelivery, claimDeliveries, findDue, listClaims } from './claim.ts'

@@ -4,7 +4,7 @@
  */
 import { sql } from 'kysely'
 import { now, type Tx } from '../../context.ts'
-import type { TasksInFlight } from '../../dispatch/loop.ts'
+import type { TasksInFlight } from '../../dispatch/work.ts'
 import { int, ints, statement, texts, time } from '../../storage/statement.ts'
 import { type Clock, type Timestamp, timestamp, toleratedDriftMs } from '../../time.ts'
 import { insertAttempts } from '../queries.ts'
