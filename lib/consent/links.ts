@@ -11,7 +11,6 @@ import { msOf } from '../time.ts'
  */
 const purposes = { unsubscribe: 1, preferences: 2, confirm: 3 } as const satisfies Record<LinkPurpose, number>
 export type LinkPurpose = 'unsubscribe' | 'preferences' | 'confirm'
-export const linkPurposes = Object.keys(purposes) as readonly LinkPurpose[]
 
 /** The key that signs links. */
 export interface LinkKey {
@@ -87,7 +86,7 @@ export function readLinkToken(ctx: Context, token: string, purpose: LinkPurpose)
   const isConfirmation = purpose === 'confirm'
   const bytes = isConfirmation ? confirmationBytes : contentBytes
   const content = readToken(ctx.local.linkKey.value, token, bytes)
-  if (content?.[0] !== purposes[purpose]) return undefined
+  if (content === undefined || content[0] !== purposes[purpose]) return undefined
   const ids = content.subarray(1, uuidStart)
   const rest = content.subarray(contentBytes)
   if (isConfirmation && ctx.clock() >= numberAt(rest, 1) * 1000 + confirmationLifetimeMs) return undefined

@@ -1,7 +1,7 @@
 import { getClient } from '../clients/operations.ts'
-import { contactLink, type LinkPurpose, linkPurposes, readLinkToken } from '../consent/links.ts'
+import { contactLink, type LinkPurpose, readLinkToken } from '../consent/links.ts'
 import type { Context } from '../context.ts'
-import { invalid, isMailkeepError, notFound } from '../errors.ts'
+import { isMailkeepError, notFound } from '../errors.ts'
 import type { ContactKey } from './contact-key.ts'
 import { findMerged } from './merging-queries.ts'
 import { getContact } from './reading.ts'
@@ -45,10 +45,9 @@ export interface OpenedLink {
  * Verifies the token of a link, `…/c/TOKEN/PURPOSE`, and returns its contact: after a merge, the one that stays.
  *
  * @param purpose `unsubscribe`, `preferences` or `confirm`.
- * @throws MailkeepError `not_found`, always the same: an invalid token or erased contact; `validation_failed` on `purpose`
+ * @throws MailkeepError `not_found`, always the same: the token is not valid for the purpose, or the contact was erased.
  */
 export async function openLink(ctx: Context, token: string, purpose: LinkPurpose): Promise<OpenedLink> {
-  if (!linkPurposes.includes(purpose)) throw invalid('purpose', `purpose must be one of ${linkPurposes.join(', ')}.`)
   const content = typeof token === 'string' ? readLinkToken(ctx, token, purpose) : undefined
   if (!content) throw notFound('link')
   const { clientId, contactId, contactUuid, listId } = content
