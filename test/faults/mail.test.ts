@@ -97,6 +97,21 @@ onKinds(orBoth('a SQLite file'), 'a process that is killed while it sends a news
   })
 })
 
+onKinds(['a SQLite file'], 'a newsletter on a disk that is full at one statement after the other', (kind) => {
+  test('reaches each once, and nothing is uncertain', { timeout }, async (t) => {
+    const scene = await NewsletterScene.open(t, kind, 120)
+    const keeper = await scene.spawn()
+    await keeper.control.start()
+    for (const [index, matching] of [inserted, claimed, recorded, claimed, recorded, finished].entries()) {
+      await keeper.control.setTrap({ matching, nth: 1, when: 'after', does: 'full' })
+      if (index === 0) await scene.send(keeper)
+      await keeper.waitUntil(() => keeper.triggered > index)
+    }
+    await scene.finish(keeper)
+    assert.deepEqual(await scene.audit(t), { sent: 120, failed: 0, uncertain: 0, acceptedUncertain: 0 })
+  })
+})
+
 /** Traps at the second batch of recipients are triggered by the first batch of a process that continues. */
 const inTurn = (point: Point): Point => (point.trap?.matching === inserted ? { ...point, nth: 1 } : point)
 
