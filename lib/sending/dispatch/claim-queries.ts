@@ -1,8 +1,9 @@
 /** The statements of the loop that sends mail. */
 import { type RawBuilder, sql } from 'kysely'
 import { isSuppressed } from '../../consent/suppressions.ts'
+import { claimStatements } from '../../dispatch/claims.ts'
 import type { Dialect } from '../../storage/dialect.ts'
-import { int, ints, nullable, statement, text, texts, time, word } from '../../storage/statement.ts'
+import { int, ints, nullable, statement, text, time, word } from '../../storage/statement.ts'
 import type { MessageStatus, SkipReason } from '../statuses.ts'
 
 interface DueRow {
@@ -58,17 +59,19 @@ export const listSources = statement.all(
   ['verified', 'local', 'waiting'],
 )
 
-export const findNextLeaseEnd = statement(
-  {},
-  () => sql<{ lease_until: string | null }>`
-    select min(lease_until) as lease_until from mailkeep_message where lease_until is not null`,
-)
+/** A message whose lease has ended. */
+interface ExpiredMessage {
+  id: number
+  client_id: number
+  newsletter_id: number | null
+  sequence_id: number | null
+  contact_id: number | null
+  step_id: number | null
+}
 
-/** Lists the claims whose attempt is not recorded, of all processes. */
-export const listClaims = statement.all(
-  {},
-  () => sql<{ claim: string }>`
-    select distinct claim from mailkeep_message where lease_until is not null and claim is not null`,
+export const { setClaim, listClaims, findNextLeaseEnd, listExpiredLeases } = claimStatements<ExpiredMessage>(
+  'mailkeep_message',
+  sql`id, client_id, newsletter_id, sequence_id, contact_id, step_id`,
 )
 
 /** A message that is due, with its recipient as it is now. */
@@ -181,19 +184,6 @@ export const savePace = statement(
     on conflict (name) do update set value = excluded.value`,
 )
 
-/** Writes the claim. `attempts` increases here, so that an attempt is counted even if the process dies during it. */
-export const setClaim = statement({ ids: ints, claim: text, now: time, lease_until: time }, (db, p, dialect) =>
-  db
-    .updateTable('mailkeep_message')
-    .set((eb) => ({
-      claim: p.claim,
-      claimed_at: p.now,
-      lease_until: p.lease_until,
-      attempts: eb('attempts', '+', 1),
-    }))
-    .where(dialect.inList(sql.ref('id'), p.ids)),
-)
-
 export const skipMessages = statement({ ids: ints, reason: word<SkipReason>() }, (db, p, dialect) =>
   db
     .updateTable('mailkeep_message')
@@ -219,25 +209,6 @@ export const recordOutcome = statement(
       error = case when contact_id is not null then ${p.error} end,
       provider_message_id = case when contact_id is not null then ${p.provider_message_id} end
     where id = ${p.id} and claim = ${p.claim} returning newsletter_id, sequence_id, contact_id`,
-)
-
-/**
- * Lists leases that have ended. A lease whose claim is in the future is void too, because the clock was set back after it.
- * So is one of a dead process.
- */
-export const listExpiredLeases = statement.all(
-  { now: time, future: time, orphans: texts, limit: int },
-  (_, p, dialect) => sql<{
-    id: number
-    client_id: number
-    newsletter_id: number | null
-    sequence_id: number | null
-    contact_id: number | null
-    step_id: number | null
-  }>`select id, client_id, newsletter_id, sequence_id, contact_id, step_id from mailkeep_message
-    where lease_until is not null
-      and (lease_until <= ${p.now} or claimed_at > ${p.future} or ${dialect.inList(sql.ref('claim'), p.orphans)})
-    order by lease_until limit ${p.limit} ${dialect.forUpdateSkipLocked}`,
 )
 
 export const markUncertain = statement(

@@ -1,13 +1,13 @@
 import { sql } from 'kysely'
 import { type Context, now, type Tx } from '../../context.ts'
-import { newClaim } from '../../dispatch/claims.ts'
+import { claimStatements, newClaim } from '../../dispatch/claims.ts'
 import type { TasksInFlight } from '../../dispatch/work.ts'
 import { int, ints, nullable, statement, text, time } from '../../storage/statement.ts'
 import { transact } from '../../storage/transaction.ts'
 import { msOf, type Timestamp, timestamp } from '../../time.ts'
 import { erasedError } from '../deletion.ts'
 import { bodyUnlessErased } from '../queries.ts'
-import type { EndpointKind } from '../schema.ts'
+import type { DeliveryStatus, EndpointKind } from '../schema.ts'
 import type { Allowance, DueEndpoint } from './fairness.ts'
 import { holdDeliveries } from './pause.ts'
 
@@ -108,18 +108,23 @@ export const listDueEndpoints = statement.all(
     select null, null, null, null, min(case when due_at > ${p.now} then due_at end), count(*) from waiting`,
 )
 
-const findNextLeaseEnd = statement(
-  {},
-  () => sql<{ lease_until: Timestamp | null }>`
-    select min(lease_until) as lease_until from mailkeep_delivery where lease_until is not null`,
-)
+/** A delivery whose lease has ended. */
+export interface ExpiredLease {
+  id: number
+  uuid: string
+  client_id: number
+  endpoint_id: number
+  status: DeliveryStatus
+  attempts: number
+  attempts_before: number
+  claimed_at: Timestamp | null
+}
 
-/** Lists the claims whose attempt is not recorded, of all processes. */
-export const listClaims = statement.all(
-  {},
-  () => sql<{ claim: string }>`
-    select distinct claim from mailkeep_delivery where lease_until is not null and claim is not null`,
+const claims = claimStatements<ExpiredLease>(
+  'mailkeep_delivery',
+  sql`id, uuid, client_id, endpoint_id, status, attempts, attempts_before, claimed_at`,
 )
+export const { listClaims, listExpiredLeases } = claims
 
 /** Locks deliveries that are due, if the endpoint still exists and is active. */
 const listClaimable = statement.all(
@@ -129,19 +134,6 @@ const listClaimable = statement.all(
     where status = 'pending' and lease_until is null and endpoint_id = ${p.endpoint_id} and due_at <= ${p.now}
       and exists (select 1 from mailkeep_endpoint where id = ${p.endpoint_id} and disabled_reason is null)
     order by due_at limit ${p.limit} ${dialect.forUpdateSkipLocked}`,
-)
-
-/** Writes the claim. `attempts` increases here, so that an attempt is counted even if the process dies during it. */
-const setClaim = statement({ ids: ints, claim: text, now: time, lease_until: time }, (db, p, dialect) =>
-  db
-    .updateTable('mailkeep_delivery')
-    .set((eb) => ({
-      claim: p.claim,
-      claimed_at: p.now,
-      lease_until: p.lease_until,
-      attempts: eb('attempts', '+', 1),
-    }))
-    .where(dialect.inList(sql.ref('id'), p.ids)),
 )
 
 const extendLease = statement.affected({ id: int, claim: text, lease_until: time }, (db, p) =>
@@ -202,7 +194,7 @@ export const failDelivery = statement({ id: int, error: nullable(text), now: tim
 export async function findDue(ctx: Context, maxDue: number, handled: readonly number[]): Promise<DueEndpoints> {
   const [rows, firstLease] = await Promise.all([
     listDueEndpoints(ctx, { now: now(ctx), max_due: maxDue, handled }),
-    findNextLeaseEnd(ctx, {}),
+    claims.findNextLeaseEnd(ctx, {}),
   ])
   const endpoints: DueEndpoint[] = []
   let next: Timestamp | null = null
@@ -244,7 +236,9 @@ export async function claimDeliveries(
   for (const { id, body } of rows) if (body === '') await failDelivery(tx, { id, error: erasedError, now: now(tx) })
   if (ready.length === 0) return []
   const claim = newClaim(tx)
-  tx.transaction.defer(setClaim(tx, { ids: ready.map(({ id }) => id), claim, now: now(tx), lease_until: leaseEnd(tx) }))
+  tx.transaction.defer(
+    claims.setClaim(tx, { ids: ready.map(({ id }) => id), claim, now: now(tx), lease_until: leaseEnd(tx) }),
+  )
   return ready.map((row) => ({
     id: row.id,
     uuid: row.uuid,

@@ -5,38 +5,12 @@
 import { sql } from 'kysely'
 import { now, type Tx } from '../../context.ts'
 import type { TasksInFlight } from '../../dispatch/work.ts'
-import { int, ints, statement, texts, time } from '../../storage/statement.ts'
+import { int, ints, statement, time } from '../../storage/statement.ts'
 import { type Clock, type Timestamp, timestamp, toleratedDriftMs } from '../../time.ts'
 import { insertAttempts } from '../queries.ts'
-import type { DeliveryStatus } from '../schema.ts'
-import { failDelivery } from './claim.ts'
+import { type ExpiredLease, failDelivery, listExpiredLeases } from './claim.ts'
 
 const maxRowsPerTurn = 500
-
-interface ExpiredLease {
-  id: number
-  uuid: string
-  client_id: number
-  endpoint_id: number
-  status: DeliveryStatus
-  attempts: number
-  attempts_before: number
-  claimed_at: Timestamp | null
-}
-
-/**
- * Lists expired leases. A lease whose claim is in the future is void too, because the clock was set back after the claim.
- * So is one of a dead process.
- */
-const listExpiredLeases = statement.all(
-  { now: time, future: time, orphans: texts, limit: int },
-  (_, p, dialect) => sql<ExpiredLease>`
-    select id, uuid, client_id, endpoint_id, status, attempts, attempts_before, claimed_at
-    from mailkeep_delivery
-    where lease_until is not null
-      and (lease_until <= ${p.now} or claimed_at > ${p.future} or ${dialect.inList(sql.ref('claim'), p.orphans)})
-    order by lease_until limit ${p.limit} ${dialect.forUpdateSkipLocked}`,
-)
 
 const releaseLeases = statement({ ids: ints, now: time }, (db, p, dialect) =>
   db
