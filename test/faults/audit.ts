@@ -1,6 +1,8 @@
 /** Compares the database with what the receiver saw and what the library acknowledged. */
+
 import assert from 'node:assert/strict'
 import type Database from 'better-sqlite3'
+import { groupBy } from '../../lib/collections.ts'
 import { type Arrival, keyOf, type Receiver } from './receiver.ts'
 
 export interface Expected {
@@ -97,11 +99,11 @@ export function audit(handle: Database.Database, receiver: Receiver, expected: E
   checkThatEveryEventHasItsDeliveries(events, deliveries, expected.paths)
   checkThatNothingIsStuck(deliveries)
 
-  const attempts = grouped(
+  const attempts = groupBy(
     handle.prepare('select * from mailkeep_attempt order by delivery_id, number').all() as AttemptRow[],
     ({ delivery_id }) => delivery_id,
   )
-  const arrivals = grouped(receiver.arrivals, ({ deliveryId }) => deliveryId)
+  const arrivals = groupBy(receiver.arrivals, ({ deliveryId }) => deliveryId)
   let repeats = 0
   for (const delivery of deliveries) {
     const event = events.get(delivery.event_id)!
@@ -137,7 +139,7 @@ function checkThatEveryEventHasItsDeliveries(
   deliveries: readonly DeliveryRow[],
   paths: readonly string[],
 ): void {
-  const byEvent = grouped(deliveries, ({ event_id }) => event_id)
+  const byEvent = groupBy(deliveries, ({ event_id }) => event_id)
   const wanted = [...paths].sort()
   for (const [id, { key }] of events) {
     const to = (byEvent.get(id) ?? []).map(({ path }) => path).sort()
@@ -201,15 +203,4 @@ function isInterrupted({ duration_ms }: AttemptRow): boolean {
 
 function isGood(status: number | null): boolean {
   return status !== null && status >= 200 && status < 300
-}
-
-function grouped<K, V>(values: Iterable<V>, keyOfValue: (value: V) => K): Map<K, V[]> {
-  const groups = new Map<K, V[]>()
-  for (const value of values) {
-    const key = keyOfValue(value)
-    const group = groups.get(key)
-    if (group) group.push(value)
-    else groups.set(key, [value])
-  }
-  return groups
 }

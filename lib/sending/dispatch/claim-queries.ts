@@ -25,8 +25,8 @@ interface SourceFlags {
 }
 
 /**
- * Whether the client exists and the sender may send; without a sender, whether the client has one. The
- * messages of a deleted client are deleted by a job.
+ * Whether the client exists and the sender may send; without a sender, whether the client has one. The messages of a
+ * deleted client are deleted by a job.
  */
 function canSend(source: string, { verified, local, waiting }: SourceFlags): RawBuilder<unknown> {
   const [client, from] = [sql.ref(`${source}.client_id`), sql.ref(`${source}.from_identity_id`)]
