@@ -162,13 +162,22 @@ function sampleOf(ids: RawBuilder<unknown>): RawBuilder<Sample> {
   return sql`select count(*) as members, min(id) as lowest, max(id) as highest from (${ids}) as counted`
 }
 
+const created = { client_id: int, created_after: time, created_before: time }
+
+function createdBetween(p: { readonly [Name in keyof typeof created]: RawBuilder<unknown> }): RawBuilder<unknown> {
+  return sql`from mailkeep_contact
+    where client_id = ${p.client_id} and created_at > ${p.created_after} and created_at < ${p.created_before}`
+}
+
+/** Finds out whether more contacts than these were created between two times. The order is that of an index. */
+export const findMoreCreated = statement(
+  { ...created, than: int },
+  (_, p) => sql`select 1 ${createdBetween(p)} order by created_at, id limit 1 offset ${p.than}`,
+)
+
 /** Samples the contacts created between two times. The order makes PostgreSQL read the index of times. */
-export const countCreated = statement(
-  { client_id: int, created_after: time, created_before: time, limit: int },
-  (_, p) =>
-    sampleOf(sql`select id from mailkeep_contact
-      where client_id = ${p.client_id} and created_at > ${p.created_after} and created_at < ${p.created_before}
-      order by created_at, id limit ${p.limit}`),
+export const countCreated = statement({ ...created, limit: int }, (_, p) =>
+  sampleOf(sql`select id ${createdBetween(p)} order by created_at, id limit ${p.limit}`),
 )
 
 /** Returns the given lists, tags or topics that belong to the client. */
