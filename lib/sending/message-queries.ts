@@ -134,21 +134,3 @@ function deleteMessagesOf(kind: 'newsletter' | 'sequence'): BatchStep {
 }
 
 export const deleteMessagesOfClient = [deleteMessagesOf('newsletter'), deleteMessagesOf('sequence')]
-
-export const deleteMessages = statement({ ids: ints }, (db, p, dialect) =>
-  db.deleteFrom('mailkeep_message').where(dialect.inList(sql.ref('id'), p.ids)),
-)
-
-/** Lists messages by id, so that the table needs no index on `created_at`. */
-export const listOldest = statement.all({ after: int, before: time, limit: int }, (db, p) =>
-  db
-    .selectFrom('mailkeep_message')
-    .select([
-      'id',
-      sql<boolean>`created_at < ${p.before} and status <> 'pending'`.as('expired'),
-      sql<boolean>`created_at < ${p.before}`.as('old'),
-    ])
-    .where('id', '>', p.after)
-    .orderBy('id')
-    .limit(p.limit),
-)

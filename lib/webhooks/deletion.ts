@@ -1,7 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
-import { now, type Tx } from '../context.ts'
+import { type Context, now, type Tx } from '../context.ts'
 import { type BatchStep, batch, deleteRows, inBatches } from '../jobs/batches.ts'
 import { enqueue, type JobHandlers } from '../jobs/operations.ts'
+import { deleteFinal, deleteOldest } from '../jobs/retention.ts'
 import { int, ints, statement, text, time } from '../storage/statement.ts'
 
 export const clearEndpoint = 'clear endpoint'
@@ -22,7 +23,7 @@ function deleteDeliveries(where: (p: Slots) => RawBuilder<unknown>): BatchStep {
   }
 }
 
-export const deleteEventsWithoutDelivery = statement(
+const deleteEventsWithoutDelivery = statement(
   { ids: ints },
   (_, p, dialect) => sql`delete from mailkeep_event where ${dialect.inList(sql.ref('id'), p.ids)}
     and not exists (select 1 from mailkeep_delivery where event_id = mailkeep_event.id)`,
@@ -110,4 +111,14 @@ export async function eraseEventLater(tx: Tx, targetId: number): Promise<void> {
   const { retryScheduleSeconds } = tx.local.webhooks.settings
   const retriesMs = retryScheduleSeconds.reduce((sum, seconds) => sum + seconds * 1200, 0)
   await enqueue(tx, eraseEvent, { targetId }, tx.clock() + retriesMs + dayMs)
+}
+
+const deleteOldestDeliveries = deleteOldest('mailkeep_delivery', deleteFinal('mailkeep_delivery'))
+const deleteOldestEvents = deleteOldest('mailkeep_event', deleteEventsWithoutDelivery)
+
+/** Deletes deliveries with their attempts, and events, older than the retention time. Pending deliveries stay. */
+export async function deleteExpiredDeliveries(ctx: Context): Promise<void> {
+  const { retentionDays } = ctx.local.webhooks.settings
+  await deleteOldestDeliveries(ctx, retentionDays)
+  await deleteOldestEvents(ctx, retentionDays)
 }
