@@ -30,10 +30,9 @@ import { summarizeCounts } from './statistics/recording.ts'
 import { deleteTagsOfClient, tagJobs } from './tags/operations.ts'
 import { nextTurn } from './time.ts'
 import { deleteTopicsOfClient, topicJobs } from './topics/operations.ts'
-import { deleteWebhooksOfClient, endpointJobs, eventJobs } from './webhooks/deletion.ts'
+import { deleteExpiredDeliveries, deleteWebhooksOfClient, endpointJobs, eventJobs } from './webhooks/deletion.ts'
 import { pauseJobs } from './webhooks/dispatch/pause.ts'
 import { recoveryJobs } from './webhooks/recovery.ts'
-import { deleteExpired } from './webhooks/retention.ts'
 import { deleteExpiredSecrets } from './webhooks/secrets.ts'
 
 /** The handlers of all kinds of stored jobs. */
@@ -166,7 +165,7 @@ export class Housekeeping {
   async #deleteExpired(): Promise<void> {
     const nowMs = this.#ctx.clock()
     if (Math.abs(nowMs - this.#sweptMs) < sweepIntervalMs) return // the clock may be set back
-    await deleteExpired(this.#ctx)
+    await deleteExpiredDeliveries(this.#ctx)
     await deleteExpiredMessages(this.#ctx)
     await deleteExpiredResults(this.#ctx)
     await deleteFinishedJobs(this.#ctx)

@@ -15,9 +15,9 @@ import * as identities from './identities/operations.ts'
 import type { Identity } from './identities/schema.ts'
 import { batchQueue } from './jobs/batch-queue.ts'
 import { type Logger, silent } from './logger.ts'
+import { checkOptions } from './option-schemas.ts'
 import {
   type CloseOptions,
-  checkOptions,
   type MailkeepOptions,
   type StartOptions,
   type SubscriberOptions,

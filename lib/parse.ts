@@ -20,7 +20,8 @@ export function parse<S extends v.GenericSchema>(schema: S, input: unknown, whol
 /** Limits the size of an error. An input of one megabyte can have a hundred thousand issues. */
 const maxIssuesPerError = 100
 
-function validationFailed(issues: readonly v.BaseIssue<unknown>[], whole: string): MailkeepError {
+/** @param whole The field name of errors about the whole input. */
+export function validationFailed(issues: readonly v.BaseIssue<unknown>[], whole: string): MailkeepError {
   // No prototype, because a field may be called __proto__.
   const errors: FieldErrors = Object.create(null)
   for (const issue of issues.slice(0, maxIssuesPerError)) {

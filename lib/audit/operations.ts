@@ -1,5 +1,5 @@
 import { type Context, now, type Tx } from '../context.ts'
-import { deleteAll, maxRowsPerBatch } from '../jobs/operations.ts'
+import { maxRowsPerBatch, runBatches } from '../jobs/operations.ts'
 import { mapPage, type Page, readPage } from '../page.ts'
 import { parse } from '../parse.ts'
 import { timestamp } from '../time.ts'
@@ -52,5 +52,5 @@ export async function listAuditLog(ctx: Context, query?: AuditQueryInput): Promi
 /** Deletes entries older than 90 days, in batches. */
 export async function deleteExpiredEntries(ctx: Context): Promise<void> {
   const batch = { before: timestamp(ctx.clock() - retentionMs), limit: maxRowsPerBatch }
-  await deleteAll(ctx, (tx) => queries.deleteOldEntries(tx, batch))
+  await runBatches(ctx, (tx) => queries.deleteOldEntries(tx, batch))
 }

@@ -1,12 +1,11 @@
 /** The history of a contact's memberships: append-only, written in the transaction of the change. */
 import { groupBy } from '../collections.ts'
 import { type Context, now, type Tx } from '../context.ts'
-import type { BatchStep } from '../jobs/batches.ts'
 import { listPage, mapPage, type Page, type PageInput, type Range } from '../page.ts'
 import * as queries from './queries.ts'
 import { type HistoryEntry, type HistoryType, historyEntryFrom } from './schema.ts'
 
-export { deleteHistoryOfContact, deleteHistoryOfContacts } from './queries.ts'
+export { deleteHistoryOfContact, deleteHistoryOfContacts, moveHistoryOfContact } from './queries.ts'
 
 /** One change of one contact. */
 export interface Change {
@@ -78,7 +77,3 @@ export async function findListsLeft(ctx: Context, contactId: number, limit: numb
   const rows = await queries.listListsLeftByContact(ctx, { contact_id: contactId, limit })
   return rows.map(({ list_id }) => list_id)
 }
-
-/** Moves the history of a merged contact to the contact named in the job's state. */
-export const moveHistoryOfContact: BatchStep = (tx, { state, ...batch }) =>
-  queries.moveHistory(tx, { ...batch, into: (state as { into: number }).into })

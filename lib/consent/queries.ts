@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Source } from '../context.ts'
-import { batch, deleteRows } from '../jobs/batches.ts'
+import { deleteRows, moveRows } from '../jobs/batches.ts'
 import { int, ints, nullable, rows, statement, text, texts, time, word } from '../storage/statement.ts'
 import type { HistoryType, SuppressionReason } from './schema.ts'
 
@@ -69,10 +69,9 @@ export const deleteHistoryOfContacts = statement.affected(
       limit ${p.limit})`,
 )
 
-/** Moves a batch of the history of a merged contact. */
-export const moveHistory = statement.affected(
-  { ...batch, into: int },
-  (_, p) => sql`update mailkeep_contact_history set contact_id = ${p.into} where id in
+/** Moves the history of a merged contact. */
+export const moveHistoryOfContact = moveRows(
+  (p) => sql`update mailkeep_contact_history set contact_id = ${p.into} where id in
     (select id from mailkeep_contact_history where contact_id = ${p.target} order by id limit ${p.limit})`,
 )
 

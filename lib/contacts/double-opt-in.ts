@@ -3,7 +3,7 @@ import { recordHistory } from '../consent/history.ts'
 import { confirmationLifetimeMs } from '../consent/links.ts'
 import { type Context, isAdmin, now, requirePublicUrl, type Tx } from '../context.ts'
 import { MailkeepError } from '../errors.ts'
-import { deleteAll, maxRowsPerBatch } from '../jobs/operations.ts'
+import { maxRowsPerBatch, runBatches } from '../jobs/operations.ts'
 import { inputLimits } from '../limits.ts'
 import { findLists } from '../lists/operations.ts'
 import { type List, plainList } from '../lists/schema.ts'
@@ -108,5 +108,5 @@ export function validSince(ctx: Context): string {
 /** Deletes requests whose links have expired, in batches. */
 export async function deleteExpiredRequests(ctx: Context): Promise<void> {
   const batch = { requested_before: validSince(ctx), limit: maxRowsPerBatch }
-  await deleteAll(ctx, (tx) => pending.deleteExpiredRequests(tx, batch))
+  await runBatches(ctx, (tx) => pending.deleteExpiredRequests(tx, batch))
 }

@@ -1,7 +1,7 @@
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, MailkeepError } from '../errors.ts'
 import { type BatchStep, weighted } from '../jobs/batches.ts'
-import { deleteAll, maxRowsPerBatch } from '../jobs/operations.ts'
+import { maxRowsPerBatch, runBatches } from '../jobs/operations.ts'
 import { parse } from '../parse.ts'
 import type { SealedRows } from '../sealing/reseal.ts'
 import { transact } from '../storage/transaction.ts'
@@ -114,7 +114,7 @@ async function store(tx: Tx, key_hash: string, text: string, contact_ids: readon
 /** Deletes expired results, in batches. */
 export async function deleteExpiredResults(ctx: Context): Promise<void> {
   const batch = { valid_since: validSince(ctx), limit: maxResultsPerBatch }
-  await deleteAll(ctx, (tx) => queries.deleteExpiredResults(tx, batch))
+  await runBatches(ctx, (tx) => queries.deleteExpiredResults(tx, batch))
 }
 
 /** The stored results, for re-encryption. A result whose key is missing stays until it expires and affects no other. */

@@ -1,6 +1,6 @@
 import { type Context, now } from '../context.ts'
 import { isMailkeepError, notFound } from '../errors.ts'
-import { deleteAll, maxRowsPerBatch } from '../jobs/operations.ts'
+import { maxRowsPerBatch, runBatches } from '../jobs/operations.ts'
 import { mapPage, type Page, type PageInput, readPage } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -123,5 +123,5 @@ function countsOf({ total, created, updated, skipped, refused }: Progress) {
 /** Deletes the records of imports that began more than 30 days ago, in batches. */
 export async function deleteExpiredImports(ctx: Context): Promise<void> {
   const batch = { before: timestamp(ctx.clock() - retentionMs), limit: maxRowsPerBatch }
-  await deleteAll(ctx, (tx) => queries.deleteOldImports(tx, batch))
+  await runBatches(ctx, (tx) => queries.deleteOldImports(tx, batch))
 }

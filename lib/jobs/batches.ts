@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Tx } from '../context.ts'
 import { int, statement } from '../storage/statement.ts'
 import { again, done, type Job, type JobHandler, maxRowsPerBatch } from './operations.ts'
@@ -31,6 +31,19 @@ export function inBatches(...steps: readonly BatchStep[]): JobHandler {
 /** Counts each row of a step as several, because it is larger than others. */
 export function weighted(weight: number, step: BatchStep): BatchStep {
   return async (tx, { limit, ...rest }) => (await step(tx, { ...rest, limit: Math.ceil(limit / weight) })) * weight
+}
+
+/** The placeholders of `batch`. */
+export type BatchSlots = { readonly [K in keyof typeof batch]: RawBuilder<number> }
+
+/**
+ * Returns a step of a merge, which moves rows of the target to the contact `into` of the job's state.
+ *
+ * @param move Builds the statement.
+ */
+export function moveRows(move: (p: BatchSlots & { into: RawBuilder<number> }) => RawBuilder<unknown>): BatchStep {
+  const moveBatch = statement.affected({ ...batch, into: int }, (_, p) => move(p))
+  return (tx, { state, ...rest }) => moveBatch(tx, { ...rest, into: (state as { into: number }).into })
 }
 
 /** Deletes the rows of `table` whose `column` is the target. `key` identifies a row among them. */

@@ -156,18 +156,18 @@ export async function replaceState(tx: Tx, id: number, state: object): Promise<v
 }
 
 /**
- * Deletes rows until none are left, each batch in a transaction. Other work runs between them.
+ * Runs batches until no row is left, each in a transaction. Other work runs between them.
  *
- * @param deleteBatch Deletes a batch, and returns the number of its rows.
+ * @param runBatch Deletes or moves rows, and returns their number.
  */
-export async function deleteAll(ctx: Context, deleteBatch: (tx: Tx) => Promise<number>): Promise<void> {
-  while ((await transact(ctx, deleteBatch)) > 0) await nextTurn()
+export async function runBatches(ctx: Context, runBatch: (tx: Tx) => Promise<number>): Promise<void> {
+  while ((await transact(ctx, runBatch)) > 0) await nextTurn()
 }
 
 /** Deletes the jobs that finished before the retention time, in batches. */
 export async function deleteFinishedJobs(ctx: Context): Promise<void> {
   const before = timestamp(ctx.clock() - ctx.local.webhooks.settings.retentionDays * dayMs)
-  await deleteAll(ctx, (tx) => queries.deleteFinished(tx, { before, limit: maxRowsPerBatch }))
+  await runBatches(ctx, (tx) => queries.deleteFinished(tx, { before, limit: maxRowsPerBatch }))
 }
 
 function handlerOf(ctx: Context, kind: string): JobHandler {

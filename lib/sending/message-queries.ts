@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type BatchStep, batch, deleteRows } from '../jobs/batches.ts'
+import { type BatchStep, batch, deleteRows, moveRows } from '../jobs/batches.ts'
 import { int, ints, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
 import { type MessageStatus, messageStatuses, type SkipReason } from './statuses.ts'
 
@@ -105,20 +105,13 @@ export const eraseMessagesOfContact: BatchStep = statement.affected(
     where id in (${ofContact(p)})`,
 )
 
-const moveMessages = statement.affected(
-  { ...batch, into: int },
-  (_, p) => sql`update mailkeep_message set contact_id = case when newsletter_id is null or not exists (
+/** Moves the messages of a merged contact. A newsletter that both get is sent once. */
+export const moveMessagesOfContact = moveRows(
+  (p) => sql`update mailkeep_message set contact_id = case when newsletter_id is null or not exists (
       select 1 from mailkeep_message as other
       where other.newsletter_id = mailkeep_message.newsletter_id and other.contact_id = ${p.into}) then ${p.into} end
     where id in (${ofContact(p)})`,
 )
-
-/**
- * Moves the messages of a merged contact to the contact named in the job's state. A newsletter that both get is sent
- * once.
- */
-export const moveMessagesOfContact: BatchStep = (tx, { state, ...rest }) =>
-  moveMessages(tx, { ...rest, into: (state as { into: number }).into })
 
 export const deleteMessagesOfNewsletter = deleteRows('mailkeep_message', 'newsletter_id')
 export const deleteMessagesOfSequence = deleteRows('mailkeep_message', 'sequence_id')
@@ -134,21 +127,3 @@ function deleteMessagesOf(kind: 'newsletter' | 'sequence'): BatchStep {
 }
 
 export const deleteMessagesOfClient = [deleteMessagesOf('newsletter'), deleteMessagesOf('sequence')]
-
-export const deleteMessages = statement({ ids: ints }, (db, p, dialect) =>
-  db.deleteFrom('mailkeep_message').where(dialect.inList(sql.ref('id'), p.ids)),
-)
-
-/** Lists messages by id, so that the table needs no index on `created_at`. */
-export const listOldest = statement.all({ after: int, before: time, limit: int }, (db, p) =>
-  db
-    .selectFrom('mailkeep_message')
-    .select([
-      'id',
-      sql<boolean>`created_at < ${p.before} and status <> 'pending'`.as('expired'),
-      sql<boolean>`created_at < ${p.before}`.as('old'),
-    ])
-    .where('id', '>', p.after)
-    .orderBy('id')
-    .limit(p.limit),
-)

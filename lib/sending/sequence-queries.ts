@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type BatchStep, batch, deleteRows } from '../jobs/batches.ts'
+import { type BatchStep, batch, deleteRows, moveRows } from '../jobs/batches.ts'
 import { bool, int, ints, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
 import type { EnrolmentStatus, MessageStatus, SequenceStatus, SkipReason, StopReason } from './statuses.ts'
 
@@ -270,21 +270,17 @@ export const stopEnrolmentsOfErased: BatchStep = statement.affected(
   (_, p) => sql`update mailkeep_enrolment set ${stop}, reason = 'erased' where id in (${ofContact(p)})`,
 )
 
-const moveEnrolments = statement.affected(
-  { ...batch, into: int },
-  (
-    _,
-    p,
-  ) => sql`update mailkeep_enrolment set contact_id = ${p.into} where id in (select id from mailkeep_enrolment as own
+const moveEnrolments = moveRows(
+  (p) => sql`update mailkeep_enrolment set contact_id = ${p.into} where id in (select id from mailkeep_enrolment as own
     where own.contact_id = ${p.target} and not exists (select 1 from mailkeep_enrolment as other
       where other.sequence_id = own.sequence_id and other.contact_id = ${p.into}) limit ${p.limit})`,
 )
 
 /** Moves the enrolments of a merged contact. Where the other contact has one, that one continues. */
-export const moveEnrolmentsOfContact: BatchStep = async (tx, { state, ...rest }) => {
-  const moved = await moveEnrolments(tx, { ...rest, into: (state as { into: number }).into })
-  if (moved === rest.limit) return moved
-  return moved + (await stopEnrolmentsOfErased(tx, { ...rest, limit: rest.limit - moved, state }))
+export const moveEnrolmentsOfContact: BatchStep = async (tx, batch) => {
+  const moved = await moveEnrolments(tx, batch)
+  if (moved === batch.limit) return moved
+  return moved + (await stopEnrolmentsOfErased(tx, { ...batch, limit: batch.limit - moved }))
 }
 
 export const deleteEnrolmentsOfClient: BatchStep = statement.affected(

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { invalid } from '../errors.ts'
-import { deleteAll, maxRowsPerBatch } from '../jobs/operations.ts'
+import { maxRowsPerBatch, runBatches } from '../jobs/operations.ts'
 import { inputLimits } from '../limits.ts'
 import { parse } from '../parse.ts'
 import { msOf, type Timestamp, timestamp, withOffset } from '../time.ts'
@@ -102,5 +102,5 @@ export function stepsOf(ctx: Context, { from, to = ctx.clock(), step }: SeriesQu
 /** Deletes counts older than 90 days. */
 export async function deleteExpiredCounts(ctx: Context): Promise<void> {
   const old = { before: timestamp(ctx.clock() - retentionMs), limit: maxRowsPerBatch }
-  await deleteAll(ctx, (tx) => queries.deleteOldCounts(tx, old))
+  await runBatches(ctx, (tx) => queries.deleteOldCounts(tx, old))
 }

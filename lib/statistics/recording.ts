@@ -3,9 +3,8 @@
  * endpoint. Once its minute is over, `summarizeCounts` adds it to the series.
  */
 import type { Context, Tx } from '../context.ts'
-import { maxRowsPerBatch } from '../jobs/operations.ts'
-import { transact } from '../storage/transaction.ts'
-import { msOf, nextTurn, type Timestamp } from '../time.ts'
+import { maxRowsPerBatch, runBatches } from '../jobs/operations.ts'
+import { msOf, type Timestamp } from '../time.ts'
 import type { FinishedAttempt } from '../webhooks/dispatch/record.ts'
 import { addTo, allEndpoints, type Counts, Sums, startOf } from './counts.ts'
 import { bucketColumns, bucketOf } from './durations.ts'
@@ -39,18 +38,21 @@ function columnsOf({ task, disposition, endedMs }: FinishedAttempt): readonly (k
 /** Moves the counts of past minutes to the series of minutes, hours and days. */
 export async function summarizeCounts(ctx: Context): Promise<void> {
   const before = startOf('minute', ctx.clock())
-  while ((await transact(ctx, (tx) => summarizeBatch(tx, before))) === maxRecentPerBatch) await nextTurn()
+  await runBatches(ctx, (tx) => summarizeBatch(tx, before))
 }
 
 /** @returns The number of rows that were moved. */
 async function summarizeBatch(tx: Tx, before: Timestamp): Promise<number> {
   const recent = await takeRecentCounts(tx, { before, limit: maxRecentPerBatch })
+  if (recent.length === 0) return 0
   const sums = new Sums()
   for (const { client_id, endpoint_id: own, at, ...counts } of recent) {
-    for (const endpoint_id of [allEndpoints, own]) {
-      for (const step of steps) addTo(sums.of({ client_id, endpoint_id, step, at: startOf(step, msOf(at)) }), counts)
+    const ms = msOf(at)
+    for (const step of steps) {
+      const key = { client_id, step, at: startOf(step, ms) }
+      for (const endpoint_id of [allEndpoints, own]) addTo(sums.of({ ...key, endpoint_id }), counts)
     }
   }
-  if (recent.length > 0) await addCounts(tx, sums.rows())
+  await addCounts(tx, sums.rows())
   return recent.length
 }

@@ -1,6 +1,6 @@
 import { type Dialect, Kysely } from 'kysely'
 import { invalid } from '../errors.ts'
-import { checkOptions } from '../options.ts'
+import { checkOptions } from '../option-schemas.ts'
 import type { DatabaseSource } from './database.ts'
 import { openPostgresThrough } from './postgres/host-kysely.ts'
 import { openSqliteThrough } from './sqlite/host-kysely.ts'

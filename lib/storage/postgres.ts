@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { invalid } from '../errors.ts'
 import type { Logger } from '../logger.ts'
-import { checkOptions } from '../options.ts'
+import { checkOptions } from '../option-schemas.ts'
 import { type Database, type DatabaseSource, noLiveness, selfMaintained } from './database.ts'
 import { migrate } from './migrate.ts'
 import { postgresMigrations } from './migrations/postgres.ts'
@@ -108,15 +108,7 @@ function checkSource(source: unknown): void {
 
 function checkPostgresOptions(options: PostgresOptions): void {
   checkOptions('postgres', options)
-  const { schema, connections, pooler } = options
-  if (connections !== undefined && !(Number.isInteger(connections) && connections > 0)) {
-    throw invalid('connections', 'connections must be a positive whole number.')
-  }
-  if (schema === undefined) return
-  if (typeof schema !== 'string' || !/^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(schema)) {
-    throw invalid('schema', 'This must be letters, digits and underscores, at most 63.')
-  }
-  if (pooler) {
+  if (options.pooler && options.schema !== undefined) {
     throw invalid('schema', 'Behind a pooler the search path belongs to the role: alter role … set search_path = ….')
   }
 }

@@ -1,15 +1,14 @@
 import { type RawBuilder, sql } from 'kysely'
-import { now, type Tx } from '../context.ts'
-import { type BatchStep, batch, deleteRows, inBatches } from '../jobs/batches.ts'
+import { type Context, now, type Tx } from '../context.ts'
+import { type BatchSlots, type BatchStep, batch, deleteRows, inBatches, moveRows } from '../jobs/batches.ts'
 import { enqueue, type JobHandlers } from '../jobs/operations.ts'
-import { int, ints, statement, text, time } from '../storage/statement.ts'
+import { deleteFinal, deleteOldest } from '../jobs/retention.ts'
+import { ints, statement, text, time } from '../storage/statement.ts'
 
 export const clearEndpoint = 'clear endpoint'
 
-type Slots = { readonly [K in keyof typeof batch]: RawBuilder<number> }
-
 /** Deletes deliveries, and events that have no other delivery. */
-function deleteDeliveries(where: (p: Slots) => RawBuilder<unknown>): BatchStep {
+function deleteDeliveries(where: (p: BatchSlots) => RawBuilder<unknown>): BatchStep {
   const deleteBatch = statement.all(
     batch,
     (_, p) => sql<{ event_id: number }>`delete from mailkeep_delivery where id in
@@ -22,7 +21,7 @@ function deleteDeliveries(where: (p: Slots) => RawBuilder<unknown>): BatchStep {
   }
 }
 
-export const deleteEventsWithoutDelivery = statement(
+const deleteEventsWithoutDelivery = statement(
   { ids: ints },
   (_, p, dialect) => sql`delete from mailkeep_event where ${dialect.inList(sql.ref('id'), p.ids)}
     and not exists (select 1 from mailkeep_delivery where event_id = mailkeep_event.id)`,
@@ -48,7 +47,7 @@ export const erasedError = "The payload was erased with its contact's data."
  *
  * @param events Selects the ids of some events. All statements of a batch must select the same ones.
  */
-function eraseEvents(events: (p: Slots) => RawBuilder<unknown>): BatchStep {
+function eraseEvents(events: (p: BatchSlots) => RawBuilder<unknown>): BatchStep {
   const eraseResponses = statement(
     batch,
     (_, p) => sql`update mailkeep_attempt set response_body = null, error = null
@@ -86,15 +85,11 @@ export const eraseEventsOfContact = eraseEvents(
   (p) => sql`select id from mailkeep_event where contact_id = ${p.target} order by id limit ${p.limit}`,
 )
 
-const moveEvents = statement.affected(
-  { ...batch, into: int },
-  (_, p) => sql`update mailkeep_event set contact_id = ${p.into} where id in
+/** Moves the events of a merged contact. */
+export const moveEventsOfContact = moveRows(
+  (p) => sql`update mailkeep_event set contact_id = ${p.into} where id in
     (select id from mailkeep_event where contact_id = ${p.target} order by id limit ${p.limit})`,
 )
-
-/** Moves the events of a merged contact to the contact named in the job's state. */
-export const moveEventsOfContact: BatchStep = (tx, { state, ...batch }) =>
-  moveEvents(tx, { ...batch, into: (state as { into: number }).into })
 
 const eraseEvent = 'erase event'
 const dayMs = 86_400_000
@@ -110,4 +105,14 @@ export async function eraseEventLater(tx: Tx, targetId: number): Promise<void> {
   const { retryScheduleSeconds } = tx.local.webhooks.settings
   const retriesMs = retryScheduleSeconds.reduce((sum, seconds) => sum + seconds * 1200, 0)
   await enqueue(tx, eraseEvent, { targetId }, tx.clock() + retriesMs + dayMs)
+}
+
+const deleteOldestDeliveries = deleteOldest('mailkeep_delivery', deleteFinal('mailkeep_delivery'))
+const deleteOldestEvents = deleteOldest('mailkeep_event', deleteEventsWithoutDelivery)
+
+/** Deletes deliveries with their attempts, and events, older than the retention time. Pending deliveries stay. */
+export async function deleteExpiredDeliveries(ctx: Context): Promise<void> {
+  const { retentionDays } = ctx.local.webhooks.settings
+  await deleteOldestDeliveries(ctx, retentionDays)
+  await deleteOldestEvents(ctx, retentionDays)
 }

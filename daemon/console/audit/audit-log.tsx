@@ -1,7 +1,7 @@
 import { answerOf, api, type Schemas } from '../api.ts'
-import { Empty, Loaded, useLoad } from '../parts/load.tsx'
-import { Page, Pager, useQuery } from '../parts/page.tsx'
-import { Time } from '../parts/time.tsx'
+import { Empty } from '../parts/load.tsx'
+import { Page, useQuery } from '../parts/page.tsx'
+import { type Column, Listing, timeColumn, usePage } from '../parts/table.tsx'
 
 type Type = Schemas['AuditEntry']['type']
 
@@ -15,14 +15,12 @@ const places: Readonly<Record<string, string>> = {
 }
 
 export function AuditLog() {
-  const [{ cursor, token, type }, change] = useQuery()
-  const query = {
-    per_page: 50,
-    ...(cursor && { cursor }),
-    ...(token && { token: Number(token) }),
-    ...(type && { type: type as Type }),
-  }
-  const entries = useLoad(() => answerOf(api.GET('/api/v1/audit-log', { params: { query } })), [cursor, token, type])
+  const [{ token, type }, change] = useQuery()
+  const filters = { ...(token && { token: Number(token) }), ...(type && { type: type as Type }) }
+  const entries = usePage(
+    (query) => answerOf(api.GET('/api/v1/audit-log', { params: { query: { ...query, ...filters } } })),
+    [token, type],
+  )
   return (
     <Page title="Audit log">
       {(token || type) && (
@@ -33,62 +31,29 @@ export function AuditLog() {
           </button>
         </p>
       )}
-      <Loaded of={entries}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty title="No change is recorded." />
-          ) : (
-            <>
-              <AuditTable entries={data} />
-              <Pager meta={meta} />
-            </>
-          )
-        }
-      </Loaded>
+      <Listing of={entries} empty={<Empty title="No change is recorded." />} columns={columns} />
     </Page>
   )
 }
 
-function AuditTable({ entries }: { entries: readonly Schemas['AuditEntry'][] }) {
-  return (
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Change</th>
-          <th scope="col">Record</th>
-          <th scope="col" class="wide">
-            By
-          </th>
-          <th scope="col">When</th>
-        </tr>
-      </thead>
-      <tbody>
-        {entries.map((entry) => (
-          <tr key={entry.id}>
-            <td class="main">
-              <a href={`/console/audit?type=${entry.type}`} data-row>
-                {entry.type}
-              </a>
-            </td>
-            <td>
-              <Target entry={entry} />
-            </td>
-            <td class="wide">
-              {entry.token_id === null ? (
-                entry.source
-              ) : (
-                <a href={`/console/audit?token=${entry.token_id}`}>token {entry.token_id}</a>
-              )}
-            </td>
-            <td class="nowrap">
-              <Time at={entry.created_at} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  )
-}
+const columns: readonly Column<Schemas['AuditEntry']>[] = [
+  {
+    title: 'Change',
+    cell: ({ type }) => (
+      <a href={`/console/audit?type=${type}`} data-row>
+        {type}
+      </a>
+    ),
+  },
+  { title: 'Record', cell: (entry) => <Target entry={entry} /> },
+  {
+    title: 'By',
+    class: 'wide',
+    cell: ({ token_id, source }) =>
+      token_id === null ? source : <a href={`/console/audit?token=${token_id}`}>token {token_id}</a>,
+  },
+  timeColumn('When', ({ created_at }) => created_at),
+]
 
 function Target({ entry: { type, target_id } }: { entry: Schemas['AuditEntry'] }) {
   const [kind = '', done] = type.split('.')

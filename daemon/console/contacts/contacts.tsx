@@ -1,8 +1,10 @@
 import { useEffect, useState } from 'preact/hooks'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
-import { Empty, Loaded, useLoad } from '../parts/load.tsx'
-import { Badge, Page, Pager, useQuery } from '../parts/page.tsx'
-import { number, Time } from '../parts/time.tsx'
+import { NewButton } from '../parts/buttons.tsx'
+import { Empty, useLoad } from '../parts/load.tsx'
+import { Badge, Page, useQuery } from '../parts/page.tsx'
+import { type Column, Listing, timeColumn, usePage } from '../parts/table.tsx'
+import { number } from '../parts/time.tsx'
 import { may } from '../session.ts'
 import { CreateContact } from './create-contact.tsx'
 import { ExportButton } from './export-contacts.tsx'
@@ -13,14 +15,9 @@ export function Contacts() {
   const [isCreating, setCreating] = useState(false)
   const filters = filtersOf(query)
   const key = JSON.stringify(filters)
-  const contacts = useLoad(
-    () =>
-      answerOf(
-        api.GET('/api/v1/contacts', {
-          params: { query: { ...filters, per_page: 50, ...(query.cursor && { cursor: query.cursor }) } },
-        }),
-      ),
-    [key, query.cursor],
+  const contacts = usePage(
+    (page) => answerOf(api.GET('/api/v1/contacts', { params: { query: { ...filters, ...page } } })),
+    [key],
   )
   const count = useLoad(() => dataOf(api.GET('/api/v1/contacts/count', { params: { query: filters } })), [key])
   const reload = () => {
@@ -33,11 +30,7 @@ export function Contacts() {
       actions={
         <>
           <ExportButton filters={filters} />
-          {may('member') && (
-            <button type="button" class="primary" data-new onClick={() => setCreating(true)}>
-              New contact
-            </button>
-          )}
+          {may('member') && <NewButton onClick={() => setCreating(true)}>New contact</NewButton>}
         </>
       }
     >
@@ -45,18 +38,7 @@ export function Contacts() {
       <p class="muted count" role="status">
         {count.value ? `${number(count.value.count)} ${count.value.count === 1 ? 'contact' : 'contacts'}` : '\u00a0'}
       </p>
-      <Loaded of={{ ...contacts, reload }}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <NoContact hasFilter={key !== '{}'} />
-          ) : (
-            <>
-              <ContactTable contacts={data} />
-              <Pager meta={meta} />
-            </>
-          )
-        }
-      </Loaded>
+      <Listing of={{ ...contacts, reload }} empty={<NoContact hasFilter={key !== '{}'} />} columns={columns} />
       {isCreating && <CreateContact close={() => setCreating(false)} />}
     </Page>
   )
@@ -75,55 +57,24 @@ function NoContact({ hasFilter }: { hasFilter: boolean }) {
   )
 }
 
-function ContactTable({ contacts }: { contacts: readonly Schemas['Contact'][] }) {
-  return (
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">E-mail</th>
-          <th scope="col" class="wide">
-            Name
-          </th>
-          <th scope="col">State</th>
-          <th scope="col" class="wide">
-            Tags
-          </th>
-          <th scope="col" class="wide">
-            Lists
-          </th>
-          <th scope="col" class="wide">
-            Created
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {contacts.map((contact) => (
-          <tr key={contact.id}>
-            <td class="main">
-              <a href={`/console/contacts/${contact.id}`} data-row>
-                {contact.email}
-              </a>
-              {contact.name !== '' && <small class="narrow">{contact.name}</small>}
-            </td>
-            <td class="wide">{contact.name}</td>
-            <td>
-              <ContactState contact={contact} />
-            </td>
-            <td class="wide">
-              <Names of={contact.tags} />
-            </td>
-            <td class="wide">
-              <Names of={contact.lists} />
-            </td>
-            <td class="wide nowrap">
-              <Time at={contact.created_at} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  )
-}
+const columns: readonly Column<Schemas['Contact']>[] = [
+  {
+    title: 'E-mail',
+    cell: ({ id, email, name }) => (
+      <>
+        <a href={`/console/contacts/${id}`} data-row>
+          {email}
+        </a>
+        {name !== '' && <small class="narrow">{name}</small>}
+      </>
+    ),
+  },
+  { title: 'Name', class: 'wide', cell: ({ name }) => name },
+  { title: 'State', cell: (contact) => <ContactState contact={contact} /> },
+  { title: 'Tags', class: 'wide', cell: ({ tags }) => <Names of={tags} /> },
+  { title: 'Lists', class: 'wide', cell: ({ lists }) => <Names of={lists} /> },
+  timeColumn('Created', ({ created_at }) => created_at, true),
+]
 
 export function ContactState({ contact }: { contact: Pick<Schemas['Contact'], 'unsubscribed_at'> }) {
   return contact.unsubscribed_at === null ? (

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { paths } from '../../client/api.ts'
 import { allLists, allSegments, allTags, topicsOf } from '../api.ts'
+import { Filter } from '../parts/filter.tsx'
 import { ErrorBox, useLoad } from '../parts/load.tsx'
 import { useQuery } from '../parts/page.tsx'
 import { SearchField } from './contacts.tsx'
@@ -21,6 +22,11 @@ export function filtersOf(query: Readonly<Record<string, string>>): Filters {
   }
 }
 
+const states = [
+  ['unsubscribed', 'Unsubscribed'],
+  ['all', 'All'],
+] as const
+
 export function ContactFilters() {
   const [query, change] = useQuery()
   const isFiltered = ['list', 'topic', 'tag', 'segment'].some((name) => query[name] !== undefined)
@@ -28,15 +34,7 @@ export function ContactFilters() {
   return (
     <search class="filters">
       <SearchField value={query.search ?? ''} change={(search) => change({ search })} />
-      <select
-        aria-label="State"
-        value={query.state ?? ''}
-        onChange={(event) => change({ state: event.currentTarget.value })}
-      >
-        <option value="">Subscribed</option>
-        <option value="unsubscribed">Unsubscribed</option>
-        <option value="all">All</option>
-      </select>
+      <Filter name="state" label="State" any="Subscribed" options={states} />
       {!isFiltered && (
         <button type="button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           More filters
@@ -49,7 +47,7 @@ export function ContactFilters() {
 
 /** Filters by list, topic, tag and segment. */
 function GroupFilters() {
-  const [query, change] = useQuery()
+  const [query] = useQuery()
   const groups = useLoad(loadGroups, [])
   const topics = useLoad(() => loadTopics(query.list), [query.list])
   if (groups.error !== undefined) return <ErrorBox error={groups.error} retry={groups.reload} />
@@ -64,21 +62,14 @@ function GroupFilters() {
   return (
     <>
       {filters.map(({ name, title, any, of }) => (
-        <select
+        <Filter
           key={name}
-          aria-label={title}
-          value={query[name] ?? ''}
-          onChange={(event) =>
-            change({ [name]: event.currentTarget.value, ...(name === 'list' && { topic: undefined }) })
-          }
-        >
-          <option value="">{any}</option>
-          {of.map((one) => (
-            <option key={one.id} value={String(one.id)}>
-              {one.name}
-            </option>
-          ))}
-        </select>
+          name={name}
+          label={title}
+          any={any}
+          options={of.map((one) => [String(one.id), one.name])}
+          {...(name === 'list' && { clears: 'topic' })}
+        />
       ))}
     </>
   )

@@ -1,5 +1,5 @@
 import { answerOf, api } from '../api.ts'
-import { MessageTable } from '../newsletters/messages.tsx'
+import { MailingTable } from '../newsletters/messages.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
 
 const shownMessages = 20
@@ -13,9 +13,7 @@ export function ContactMessages({ contactId }: { contactId: number }) {
   )
   return (
     <Loaded of={messages}>
-      {({ data }) =>
-        data.length === 0 ? <p class="muted">None yet.</p> : <MessageTable messages={data} about="mailing" />
-      }
+      {({ data }) => (data.length === 0 ? <p class="muted">None yet.</p> : <MailingTable messages={data} />)}
     </Loaded>
   )
 }

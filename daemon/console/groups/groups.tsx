@@ -1,14 +1,22 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Schemas } from '../api.ts'
+import { NewButton, RowButton } from '../parts/buttons.tsx'
 import { confirm } from '../parts/dialog.tsx'
-import { Empty, Loaded, useLoad } from '../parts/load.tsx'
+import { Empty } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
-import { Page, Pager, useQuery } from '../parts/page.tsx'
-import { RowButton } from '../parts/row-button.tsx'
+import { Page } from '../parts/page.tsx'
+import { Listing, timeColumn, usePage } from '../parts/table.tsx'
+import { number } from '../parts/time.tsx'
 import { may } from '../session.ts'
-import { type Group, GroupTable } from './group-table.tsx'
 import { NameDialog } from './name-dialog.tsx'
+
+interface Group {
+  readonly id: number
+  readonly name: string
+  readonly created_at: string
+  readonly contacts_count?: number
+}
 
 /** The query of a page of the listing. */
 interface GroupQuery {
@@ -29,14 +37,14 @@ interface GroupsProps<T> {
   /** What the deletion of a group does. */
   readonly consequence: (name: string) => ComponentChildren
   readonly link: (group: T) => string
+  /** Address of the listing of its contacts. */
   readonly contacts: (group: T) => string
 }
 
 /** The page of all lists, or of all tags. */
 export function Groups<T extends Group>({ noun, title, about, load, create, rename, ...props }: GroupsProps<T>) {
-  const [{ cursor }] = useQuery()
   const [edited, setEdited] = useState<T | 'new'>()
-  const groups = useLoad(() => load({ counts: true, per_page: 50, ...(cursor && { cursor }) }), [cursor])
+  const groups = usePage((query) => load({ ...query, counts: true }))
   const save = async (name: string) => {
     if (edited === 'new') await create(name)
     else if (edited) await rename(edited.id, name)
@@ -48,40 +56,42 @@ export function Groups<T extends Group>({ noun, title, about, load, create, rena
     if (agreed && (await attempt(() => props.remove(id), `The ${noun} is deleted.`))) groups.reload()
   }
   return (
-    <Page
-      title={title}
-      actions={
-        may('member') && (
-          <button type="button" class="primary" data-new onClick={() => setEdited('new')}>
-            New {noun}
-          </button>
-        )
-      }
-    >
-      <Loaded of={groups}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty title={`No ${noun} yet.`}>{about}</Empty>
-          ) : (
+    <Page title={title} actions={may('member') && <NewButton onClick={() => setEdited('new')}>New {noun}</NewButton>}>
+      <Listing
+        of={groups}
+        empty={<Empty title={`No ${noun} yet.`}>{about}</Empty>}
+        columns={[
+          {
+            title: 'Name',
+            cell: (group) => (
+              <a href={props.link(group)} data-row>
+                {group.name}
+              </a>
+            ),
+          },
+          {
+            title: 'Contacts',
+            class: 'figure',
+            cell: (group) => {
+              const count = number(group.contacts_count ?? 0)
+              return (
+                <a href={props.contacts(group)} aria-label={`${count} contacts of ${group.name}`}>
+                  {count}
+                </a>
+              )
+            },
+          },
+          timeColumn<T>('Created', ({ created_at }) => created_at, true),
+        ]}
+        actions={(group) =>
+          may('member') && (
             <>
-              <GroupTable
-                groups={data}
-                link={props.link}
-                contacts={props.contacts}
-                actions={(group) =>
-                  may('member') && (
-                    <>
-                      <RowButton action="Rename" of={group.name} onClick={() => setEdited(group)} />
-                      <RowButton action="Delete" of={group.name} onClick={() => remove(group)} />
-                    </>
-                  )
-                }
-              />
-              <Pager meta={meta} />
+              <RowButton action="Rename" of={group.name} onClick={() => setEdited(group)} />
+              <RowButton action="Delete" of={group.name} onClick={() => remove(group)} />
             </>
           )
         }
-      </Loaded>
+      />
       {edited && (
         <NameDialog
           title={edited === 'new' ? `New ${noun}` : `Rename the ${noun}`}

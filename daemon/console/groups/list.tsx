@@ -1,12 +1,13 @@
 import { useState } from 'preact/hooks'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
+import { NewButton, RowButton } from '../parts/buttons.tsx'
 import { confirm } from '../parts/dialog.tsx'
-import { Empty, Loaded, useLoad } from '../parts/load.tsx'
+import { Empty, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
-import { Page, Pager, useQuery } from '../parts/page.tsx'
+import { Page } from '../parts/page.tsx'
 import { RecordPage, useRecordId } from '../parts/record.tsx'
-import { ActionsHead, RowButton } from '../parts/row-button.tsx'
-import { number, Time } from '../parts/time.tsx'
+import { type Column, Listing, timeColumn, usePage } from '../parts/table.tsx'
+import { number } from '../parts/time.tsx'
 import { may } from '../session.ts'
 import { NameDialog } from './name-dialog.tsx'
 
@@ -27,13 +28,12 @@ export function ListPage() {
 
 function ListView({ list }: { list: Schemas['List'] }) {
   const listId = list.id
-  const [{ cursor }] = useQuery()
   const [edited, setEdited] = useState<Topic | 'new'>()
   const path = { listId }
-  const query = { counts: true, per_page: 50, ...(cursor && { cursor }) }
-  const topics = useLoad(
-    () => answerOf(api.GET('/api/v1/lists/{listId}/topics', { params: { path, query } })),
-    [listId, cursor],
+  const topics = usePage(
+    (query) =>
+      answerOf(api.GET('/api/v1/lists/{listId}/topics', { params: { path, query: { ...query, counts: true } } })),
+    [listId],
   )
   const save = async (name: string, description: string) => {
     const body = { name, description }
@@ -71,9 +71,7 @@ function ListView({ list }: { list: Schemas['List'] }) {
               <a class="button" href={`/console/import?list=${listId}`}>
                 Import
               </a>
-              <button type="button" class="primary" data-new onClick={() => setEdited('new')}>
-                New topic
-              </button>
+              <NewButton onClick={() => setEdited('new')}>New topic</NewButton>
             </>
           )}
         </>
@@ -81,18 +79,19 @@ function ListView({ list }: { list: Schemas['List'] }) {
     >
       <section>
         <h2>Topics</h2>
-        <Loaded of={topics}>
-          {({ data, meta }) =>
-            data.length === 0 ? (
-              <Empty title="No topic yet.">Contacts on this list may subscribe to its topics.</Empty>
-            ) : (
+        <Listing
+          of={topics}
+          empty={<Empty title="No topic yet.">Contacts on this list may subscribe to its topics.</Empty>}
+          columns={columns}
+          actions={(topic) =>
+            may('member') && (
               <>
-                <TopicTable topics={data} listId={listId} edit={setEdited} remove={remove} />
-                <Pager meta={meta} />
+                <RowButton action="Edit" of={topic.name} onClick={() => setEdited(topic)} />
+                <RowButton action="Delete" of={topic.name} onClick={() => remove(topic)} />
               </>
             )
           }
-        </Loaded>
+        />
       </section>
       {edited && (
         <NameDialog
@@ -108,58 +107,16 @@ function ListView({ list }: { list: Schemas['List'] }) {
   )
 }
 
-function TopicTable({
-  topics,
-  listId,
-  edit,
-  remove,
-}: {
-  topics: readonly Topic[]
-  listId: number
-  edit(topic: Topic): void
-  remove(topic: Topic): void
-}) {
-  return (
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Name</th>
-          <th scope="col" class="figure">
-            Contacts
-          </th>
-          <th scope="col" class="wide">
-            Description
-          </th>
-          <th scope="col" class="wide">
-            Created
-          </th>
-          <ActionsHead />
-        </tr>
-      </thead>
-      <tbody>
-        {topics.map((topic) => (
-          <tr key={topic.id}>
-            <td class="main">
-              <a href={`/console/contacts?list=${listId}&topic=${topic.id}`} data-row>
-                {topic.name}
-              </a>
-            </td>
-            <td class="figure">{number(topic.contacts_count ?? 0)}</td>
-            <td class="wide">{topic.description}</td>
-            <td class="wide nowrap">
-              <Time at={topic.created_at} />
-            </td>
-            <td class="do">
-              {may('member') && (
-                <>
-                  <RowButton action="Edit" of={topic.name} onClick={() => edit(topic)} />
-                  <RowButton action="Delete" of={topic.name} onClick={() => remove(topic)} />
-                </>
-              )}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  )
-}
+const columns: readonly Column<Topic>[] = [
+  {
+    title: 'Name',
+    cell: ({ id, list_id, name }) => (
+      <a href={`/console/contacts?list=${list_id}&topic=${id}`} data-row>
+        {name}
+      </a>
+    ),
+  },
+  { title: 'Contacts', class: 'figure', cell: ({ contacts_count = 0 }) => number(contacts_count) },
+  { title: 'Description', class: 'wide', cell: ({ description }) => description },
+  timeColumn('Created', ({ created_at }) => created_at, true),
+]

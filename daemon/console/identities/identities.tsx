@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
+import { NewButton, RowButton } from '../parts/buttons.tsx'
 import { confirm, Dialog } from '../parts/dialog.tsx'
 import { Field, Form, textOf } from '../parts/form.tsx'
-import { Empty, Loaded, useLoad } from '../parts/load.tsx'
+import { Empty } from '../parts/load.tsx'
 import { attempt, say } from '../parts/notice.tsx'
-import { Badge, Page, Pager, useQuery } from '../parts/page.tsx'
-import { ActionsHead, RowButton } from '../parts/row-button.tsx'
-import { Time } from '../parts/time.tsx'
+import { Badge, Page } from '../parts/page.tsx'
+import { type Column, Listing, timeColumn, usePage } from '../parts/table.tsx'
 import { may } from '../session.ts'
 
 type Identity = Schemas['Identity']
@@ -14,10 +14,8 @@ type Identity = Schemas['Identity']
 const kinds = { verified: 'good', failed: 'bad', pending: 'warn', verifying: 'warn' } as const
 
 export function Identities() {
-  const [{ cursor }] = useQuery()
   const [isCreating, setCreating] = useState(false)
-  const query = { per_page: 50, ...(cursor && { cursor }) }
-  const identities = useLoad(() => answerOf(api.GET('/api/v1/email-identities', { params: { query } })), [cursor])
+  const identities = usePage((query) => answerOf(api.GET('/api/v1/email-identities', { params: { query } })))
   const create = async (fields: FormData) => {
     const body = { email: textOf(fields, 'email'), name: textOf(fields, 'name') }
     await dataOf(api.POST('/api/v1/email-identities', { body }))
@@ -46,31 +44,28 @@ export function Identities() {
   return (
     <Page
       title="Sender identities"
-      actions={
-        may('admin') && (
-          <button type="button" class="primary" data-new onClick={() => setCreating(true)}>
-            New identity
-          </button>
-        )
-      }
+      actions={may('admin') && <NewButton onClick={() => setCreating(true)}>New identity</NewButton>}
     >
       <p class="prose">
         Newsletters are sent from these addresses. While mails are written as files, they need not be verified. With
         Amazon SES, refresh an identity after its owner has followed the link that Amazon mails. With another mail
         server, add it on the server: <code>mailkeep identity add --status verified</code>.
       </p>
-      <Loaded of={identities}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty title="No sender identity yet.">An identity is an address that mail may be sent from.</Empty>
-          ) : (
+      <Listing
+        of={identities}
+        empty={<Empty title="No sender identity yet.">An identity is an address that mail may be sent from.</Empty>}
+        columns={columns}
+        actions={(identity) =>
+          may('admin') && (
             <>
-              <IdentityTable identities={data} refresh={refresh} remove={remove} />
-              <Pager meta={meta} />
+              {isUnderWay(identity) && (
+                <RowButton action="Refresh" of={identity.email} onClick={() => refresh(identity)} />
+              )}
+              <RowButton action="Delete" of={identity.email} onClick={() => remove(identity)} />
             </>
           )
         }
-      </Loaded>
+      />
       {isCreating && (
         <Dialog title="New identity" close={() => setCreating(false)}>
           <Form action="Create identity" cancel={() => setCreating(false)} submit={create}>
@@ -87,52 +82,9 @@ function isUnderWay({ identity_status }: Identity): boolean {
   return identity_status === 'pending' || identity_status === 'verifying'
 }
 
-interface IdentityTableProps {
-  readonly identities: readonly Identity[]
-  readonly refresh: (identity: Identity) => void
-  readonly remove: (identity: Identity) => void
-}
-
-function IdentityTable({ identities, refresh, remove }: IdentityTableProps) {
-  return (
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Address</th>
-          <th scope="col" class="wide">
-            Name
-          </th>
-          <th scope="col">State</th>
-          <th scope="col" class="wide">
-            Verified
-          </th>
-          <ActionsHead />
-        </tr>
-      </thead>
-      <tbody>
-        {identities.map((identity) => (
-          <tr key={identity.id}>
-            <td class="main">{identity.email}</td>
-            <td class="wide">{identity.name}</td>
-            <td>
-              <Badge kind={kinds[identity.identity_status]}>{identity.identity_status}</Badge>
-            </td>
-            <td class="wide nowrap">
-              <Time at={identity.verified_at} />
-            </td>
-            <td class="do">
-              {may('admin') && (
-                <>
-                  {isUnderWay(identity) && (
-                    <RowButton action="Refresh" of={identity.email} onClick={() => refresh(identity)} />
-                  )}
-                  <RowButton action="Delete" of={identity.email} onClick={() => remove(identity)} />
-                </>
-              )}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  )
-}
+const columns: readonly Column<Identity>[] = [
+  { title: 'Address', cell: ({ email }) => email },
+  { title: 'Name', class: 'wide', cell: ({ name }) => name },
+  { title: 'State', cell: ({ identity_status }) => <Badge kind={kinds[identity_status]}>{identity_status}</Badge> },
+  timeColumn('Verified', ({ verified_at }) => verified_at, true),
+]

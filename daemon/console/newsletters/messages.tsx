@@ -1,6 +1,8 @@
 import type { Schemas } from '../api.ts'
-import { Empty, Loaded, useLoad, useReload } from '../parts/load.tsx'
-import { Badge, type Meta, Pager, useQuery } from '../parts/page.tsx'
+import { Filter } from '../parts/filter.tsx'
+import { Empty, useLoad, useReload } from '../parts/load.tsx'
+import { Badge, type Meta, useQuery } from '../parts/page.tsx'
+import { type Column, Listing, Table } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 
 type Message = Schemas['Message']
@@ -25,7 +27,7 @@ interface MessagesProps {
 
 /** The messages of a newsletter or a sequence, by status. */
 export function Messages({ list, version, isActive = false, settle }: MessagesProps) {
-  const [{ messages: cursor, status }, change] = useQuery()
+  const [{ messages: cursor, status }] = useQuery()
   const query = {
     per_page: 50,
     ...(cursor && { cursor }),
@@ -36,34 +38,17 @@ export function Messages({ list, version, isActive = false, settle }: MessagesPr
   return (
     <>
       <search class="filters">
-        <select
-          aria-label="Status of messages"
-          value={status ?? ''}
-          onChange={(event) => change({ status: event.currentTarget.value })}
-        >
-          <option value="">Any status</option>
-          {Object.keys(kinds).map((one) => (
-            <option key={one} value={one}>
-              {one}
-            </option>
-          ))}
-        </select>
+        <Filter name="status" label="Status of messages" any="Any status" options={Object.keys(kinds)} />
         {settle && messages.value?.data.some((message) => message.status === 'uncertain') && (
           <UncertainButtons settle={async (how) => (await settle(how)) && messages.reload()} />
         )}
       </search>
-      <Loaded of={messages}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty title={status ? 'No message matches.' : 'No message yet.'} parameter="messages" />
-          ) : (
-            <>
-              <MessageTable messages={data} about="contact" />
-              <Pager meta={meta} parameter="messages" />
-            </>
-          )
-        }
-      </Loaded>
+      <Listing
+        of={messages}
+        empty={<Empty title={status ? 'No message matches.' : 'No message yet.'} parameter="messages" />}
+        columns={messageColumns(Contact)}
+        parameter="messages"
+      />
     </>
   )
 }
@@ -90,45 +75,27 @@ export function UncertainButtons({ settle, canResend = true }: UncertainButtonsP
   )
 }
 
-interface MessageTableProps {
-  readonly messages: readonly Message[]
-  /** What a row names: the rest is the same in all rows. */
-  readonly about: 'contact' | 'mailing'
+/** @param Name Says what a row is about: the rest is the same in all rows. */
+function messageColumns(Name: typeof Contact): readonly Column<Message>[] {
+  return [
+    {
+      title: 'Message',
+      cell: (message) => (
+        <>
+          <Name of={message} /> <small class="muted">#{message.id}</small>
+          <small class="narrow">{message.error ?? message.reason}</small>
+        </>
+      ),
+    },
+    { title: 'Status', cell: ({ status }) => <Badge kind={kinds[status]}>{status}</Badge> },
+    { title: 'Why', class: 'wide', cell: ({ error, reason }) => error ?? reason },
+    { title: 'Sent', isTime: true, cell: ({ sent_at }) => <Time at={sent_at} none="not sent" /> },
+  ]
 }
 
-export function MessageTable({ messages, about }: MessageTableProps) {
-  return (
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Message</th>
-          <th scope="col">Status</th>
-          <th scope="col" class="wide">
-            Why
-          </th>
-          <th scope="col">Sent</th>
-        </tr>
-      </thead>
-      <tbody>
-        {messages.map((message) => (
-          <tr key={message.id}>
-            <td class="main">
-              {about === 'contact' ? <Contact of={message} /> : <Mailing of={message} />}{' '}
-              <small class="muted">#{message.id}</small>
-              <small class="narrow">{message.error ?? message.reason}</small>
-            </td>
-            <td>
-              <Badge kind={kinds[message.status]}>{message.status}</Badge>
-            </td>
-            <td class="wide">{message.error ?? message.reason}</td>
-            <td class="nowrap">
-              <Time at={message.sent_at} none="not sent" />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  )
+/** The messages to one contact. */
+export function MailingTable({ messages }: { messages: readonly Message[] }) {
+  return <Table rows={messages} columns={messageColumns(Mailing)} />
 }
 
 function Contact({ of: { contact_id, contact_email } }: { of: Message }) {

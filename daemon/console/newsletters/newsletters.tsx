@@ -1,11 +1,14 @@
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
+import { NewButton } from '../parts/buttons.tsx'
 import { Dialog } from '../parts/dialog.tsx'
+import { Filter } from '../parts/filter.tsx'
 import { Field, Form, textOf } from '../parts/form.tsx'
-import { Empty, Loaded, useLoad } from '../parts/load.tsx'
-import { Badge, Page, Pager, useQuery } from '../parts/page.tsx'
-import { number, Time } from '../parts/time.tsx'
+import { Empty } from '../parts/load.tsx'
+import { Badge, Page, useQuery } from '../parts/page.tsx'
+import { type Column, Listing, timeColumn, usePage } from '../parts/table.tsx'
+import { number } from '../parts/time.tsx'
 import { may } from '../session.ts'
 import { firstContent } from './content.tsx'
 
@@ -28,48 +31,22 @@ export function NewsletterStatus({ status }: { status: Status }) {
 }
 
 export function Newsletters() {
-  const [{ cursor, status }, change] = useQuery()
+  const [{ status }] = useQuery()
   const [isCreating, setCreating] = useState(false)
-  const query = { per_page: 50, ...(cursor && { cursor }), ...(status && { status: status as Status }) }
-  const newsletters = useLoad(() => answerOf(api.GET('/api/v1/newsletters', { params: { query } })), [cursor, status])
+  const filter = status ? { status: status as Status } : {}
+  const newsletters = usePage(
+    (query) => answerOf(api.GET('/api/v1/newsletters', { params: { query: { ...query, ...filter } } })),
+    [status],
+  )
   return (
     <Page
       title="Newsletters"
-      actions={
-        may('member') && (
-          <button type="button" class="primary" data-new onClick={() => setCreating(true)}>
-            New newsletter
-          </button>
-        )
-      }
+      actions={may('member') && <NewButton onClick={() => setCreating(true)}>New newsletter</NewButton>}
     >
       <search class="filters">
-        <select
-          aria-label="Status"
-          data-search
-          value={status ?? ''}
-          onChange={(event) => change({ status: event.currentTarget.value })}
-        >
-          <option value="">Any status</option>
-          {statuses.map((one) => (
-            <option key={one} value={one}>
-              {one}
-            </option>
-          ))}
-        </select>
+        <Filter name="status" label="Status" any="Any status" options={statuses} isSearch />
       </search>
-      <Loaded of={newsletters}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <NoNewsletter hasFilter={!!status} />
-          ) : (
-            <>
-              <NewsletterTable newsletters={data} />
-              <Pager meta={meta} />
-            </>
-          )
-        }
-      </Loaded>
+      <Listing of={newsletters} empty={<NoNewsletter hasFilter={!!status} />} columns={columns} />
       {isCreating && <CreateNewsletter close={() => setCreating(false)} />}
     </Page>
   )
@@ -85,44 +62,20 @@ function NoNewsletter({ hasFilter }: { hasFilter: boolean }) {
   )
 }
 
-function NewsletterTable({ newsletters }: { newsletters: readonly Schemas['NewsletterSummary'][] }) {
-  return (
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Newsletter</th>
-          <th scope="col">Status</th>
-          <th scope="col" class="wide figure">
-            Sent
-          </th>
-          <th scope="col" class="wide figure">
-            Failed
-          </th>
-          <th scope="col">Changed</th>
-        </tr>
-      </thead>
-      <tbody>
-        {newsletters.map(({ id, name, subject, status, counts, updated_at }) => (
-          <tr key={id}>
-            <td class="main">
-              <a href={`/console/newsletters/${id}`} data-row>
-                {name || subject}
-              </a>
-            </td>
-            <td>
-              <NewsletterStatus status={status} />
-            </td>
-            <td class="wide figure">{number(counts.sent)}</td>
-            <td class="wide figure">{number(counts.failed)}</td>
-            <td class="nowrap">
-              <Time at={updated_at} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  )
-}
+const columns: readonly Column<Schemas['NewsletterSummary']>[] = [
+  {
+    title: 'Newsletter',
+    cell: ({ id, name, subject }) => (
+      <a href={`/console/newsletters/${id}`} data-row>
+        {name || subject}
+      </a>
+    ),
+  },
+  { title: 'Status', cell: ({ status }) => <NewsletterStatus status={status} /> },
+  { title: 'Sent', class: 'wide figure', cell: ({ counts }) => number(counts.sent) },
+  { title: 'Failed', class: 'wide figure', cell: ({ counts }) => number(counts.failed) },
+  timeColumn('Changed', ({ updated_at }) => updated_at),
+]
 
 function CreateNewsletter({ close }: { close(): void }) {
   const { route } = useLocation()

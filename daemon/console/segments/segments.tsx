@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks'
 import { answerOf, api, type Schemas } from '../api.ts'
+import { NewButton, RowButton } from '../parts/buttons.tsx'
 import { confirm } from '../parts/dialog.tsx'
-import { Empty, Loaded, useLoad } from '../parts/load.tsx'
+import { Empty } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
-import { Page, Pager, useQuery } from '../parts/page.tsx'
-import { ActionsHead, RowButton } from '../parts/row-button.tsx'
-import { Time } from '../parts/time.tsx'
+import { Page } from '../parts/page.tsx'
+import { type Column, Listing, timeColumn, usePage } from '../parts/table.tsx'
 import { may } from '../session.ts'
 import { AttributesDialog } from './attributes-dialog.tsx'
 import { SegmentDialog } from './segment-dialog.tsx'
@@ -14,11 +14,9 @@ type Segment = Schemas['Segment']
 
 /** Named filters of contacts. */
 export function Segments() {
-  const [{ cursor }] = useQuery()
   const [edited, setEdited] = useState<Segment | 'new'>()
   const [isDeclaring, setDeclaring] = useState(false)
-  const query = { per_page: 50, ...(cursor && { cursor }) }
-  const segments = useLoad(() => answerOf(api.GET('/api/v1/segments', { params: { query } })), [cursor])
+  const segments = usePage((query) => answerOf(api.GET('/api/v1/segments', { params: { query } })))
   const remove = async ({ id, name }: Segment) => {
     const agreed = await confirm({
       title: 'Delete this segment?',
@@ -44,28 +42,27 @@ export function Segments() {
               Attributes
             </button>
           )}
-          {may('member') && (
-            <button type="button" class="primary" data-new onClick={() => setEdited('new')}>
-              New segment
-            </button>
-          )}
+          {may('member') && <NewButton onClick={() => setEdited('new')}>New segment</NewButton>}
         </>
       }
     >
-      <Loaded of={segments}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty title="No segment yet.">
-              A segment is a named set of filters. Contacts are found by it, and newsletters are sent to it.
-            </Empty>
-          ) : (
+      <Listing
+        of={segments}
+        empty={
+          <Empty title="No segment yet.">
+            A segment is a named set of filters. Contacts are found by it, and newsletters are sent to it.
+          </Empty>
+        }
+        columns={columns}
+        actions={(segment) =>
+          may('member') && (
             <>
-              <SegmentTable segments={data} edit={setEdited} remove={remove} />
-              <Pager meta={meta} />
+              <RowButton action="Edit" of={segment.name} onClick={() => setEdited(segment)} />
+              <RowButton action="Delete" of={segment.name} onClick={() => remove(segment)} />
             </>
           )
         }
-      </Loaded>
+      />
       {isDeclaring && <AttributesDialog close={() => setDeclaring(false)} />}
       {edited && (
         <SegmentDialog
@@ -78,54 +75,22 @@ export function Segments() {
   )
 }
 
-interface SegmentTableProps {
-  readonly segments: readonly Segment[]
-  readonly edit: (segment: Segment) => void
-  readonly remove: (segment: Segment) => void
-}
-
-function SegmentTable({ segments, edit, remove }: SegmentTableProps) {
-  return (
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Name</th>
-          <th scope="col" class="wide">
-            Filters by
-          </th>
-          <th scope="col" class="wide">
-            Created
-          </th>
-          <ActionsHead />
-        </tr>
-      </thead>
-      <tbody>
-        {segments.map((segment) => (
-          <tr key={segment.id}>
-            <td class="main">
-              <a href={`/console/contacts?segment=${segment.id}`} data-row>
-                {segment.name}
-              </a>
-            </td>
-            <td class="wide">
-              {Object.keys(segment.filters)
-                .map((name) => name.replaceAll('_', ' '))
-                .join(', ') || 'nothing: every contact'}
-            </td>
-            <td class="wide nowrap">
-              <Time at={segment.created_at} />
-            </td>
-            <td class="do">
-              {may('member') && (
-                <>
-                  <RowButton action="Edit" of={segment.name} onClick={() => edit(segment)} />
-                  <RowButton action="Delete" of={segment.name} onClick={() => remove(segment)} />
-                </>
-              )}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  )
-}
+const columns: readonly Column<Segment>[] = [
+  {
+    title: 'Name',
+    cell: ({ id, name }) => (
+      <a href={`/console/contacts?segment=${id}`} data-row>
+        {name}
+      </a>
+    ),
+  },
+  {
+    title: 'Filters by',
+    class: 'wide',
+    cell: ({ filters }) =>
+      Object.keys(filters)
+        .map((name) => name.replaceAll('_', ' '))
+        .join(', ') || 'nothing: every contact',
+  },
+  timeColumn('Created', ({ created_at }) => created_at, true),
+]

@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { allLists, answerOf, api, dataOf, type Schemas } from '../api.ts'
-import { Empty, Loaded, useLoad } from '../parts/load.tsx'
-import { Badge, Page, Pager, useQuery } from '../parts/page.tsx'
-import { Time } from '../parts/time.tsx'
+import { NewButton } from '../parts/buttons.tsx'
+import { Empty, useLoad } from '../parts/load.tsx'
+import { Badge, Page } from '../parts/page.tsx'
+import { Listing, timeColumn, usePage } from '../parts/table.tsx'
 import { may } from '../session.ts'
 import { SequenceDialog, type SequenceSettings } from './sequence-dialog.tsx'
 
@@ -24,65 +25,31 @@ export function TriggerList({ id, lists }: TriggerListProps) {
 }
 
 export function Sequences() {
-  const [{ cursor }] = useQuery()
   const [isCreating, setCreating] = useState(false)
   const lists = useLoad(allLists, [])
-  const query = { per_page: 50, ...(cursor && { cursor }) }
-  const sequences = useLoad(() => answerOf(api.GET('/api/v1/sequences', { params: { query } })), [cursor])
+  const sequences = usePage((query) => answerOf(api.GET('/api/v1/sequences', { params: { query } })))
   return (
     <Page
       title="Sequences"
-      actions={
-        may('admin') && (
-          <button type="button" class="primary" data-new onClick={() => setCreating(true)}>
-            New sequence
-          </button>
-        )
-      }
+      actions={may('admin') && <NewButton onClick={() => setCreating(true)}>New sequence</NewButton>}
     >
-      <Loaded of={sequences}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty title="No sequence yet.">A sequence sends its steps to each contact who joins a list.</Empty>
-          ) : (
-            <>
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Sequence</th>
-                    <th scope="col">Status</th>
-                    <th scope="col" class="wide">
-                      List
-                    </th>
-                    <th scope="col">Changed</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {data.map(({ id, name, status, list_id, updated_at }) => (
-                    <tr key={id}>
-                      <td class="main">
-                        <a href={`/console/sequences/${id}`} data-row>
-                          {name}
-                        </a>
-                      </td>
-                      <td>
-                        <SequenceStatus status={status} />
-                      </td>
-                      <td class="wide">
-                        <TriggerList id={list_id} lists={lists.value} />
-                      </td>
-                      <td class="nowrap">
-                        <Time at={updated_at} />
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-              <Pager meta={meta} />
-            </>
-          )
-        }
-      </Loaded>
+      <Listing
+        of={sequences}
+        empty={<Empty title="No sequence yet.">A sequence sends its steps to each contact who joins a list.</Empty>}
+        columns={[
+          {
+            title: 'Sequence',
+            cell: ({ id, name }) => (
+              <a href={`/console/sequences/${id}`} data-row>
+                {name}
+              </a>
+            ),
+          },
+          { title: 'Status', cell: ({ status }) => <SequenceStatus status={status} /> },
+          { title: 'List', class: 'wide', cell: ({ list_id }) => <TriggerList id={list_id} lists={lists.value} /> },
+          timeColumn('Changed', (sequence: { updated_at: string }) => sequence.updated_at),
+        ]}
+      />
       {isCreating && <CreateSequence close={() => setCreating(false)} />}
     </Page>
   )

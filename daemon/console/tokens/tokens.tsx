@@ -1,27 +1,26 @@
 import { useState } from 'preact/hooks'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
+import { NewButton, RowButton } from '../parts/buttons.tsx'
 import { confirm, Dialog } from '../parts/dialog.tsx'
 import { Choice, Field, Form, textOf } from '../parts/form.tsx'
-import { Empty, Loaded, useLoad } from '../parts/load.tsx'
+import { Empty } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
-import { Page, Pager, Secret, useQuery } from '../parts/page.tsx'
-import { ActionsHead, RowButton } from '../parts/row-button.tsx'
-import { Time } from '../parts/time.tsx'
+import { Page, Secret } from '../parts/page.tsx'
+import { type Column, Listing, timeColumn, usePage } from '../parts/table.tsx'
 import { tokenId } from '../session.ts'
 
 type Token = Schemas['Token']
 
 export function Tokens() {
-  const [{ cursor }] = useQuery()
   const [isCreating, setCreating] = useState(false)
-  const query = { per_page: 50, ...(cursor && { cursor }) }
-  const tokens = useLoad(() => answerOf(api.GET('/api/v1/tokens', { params: { query } })), [cursor])
-  const revoke = async ({ id, name }: Token) => {
+  const tokens = usePage((query) => answerOf(api.GET('/api/v1/tokens', { params: { query } })))
+  const revoke = async (token: Token) => {
+    const { id } = token
     const agreed = await confirm({
       title: 'Revoke this token?',
       text: (
         <p>
-          Programs that use <strong>{name ?? `token ${id}`}</strong> are refused from then on. This cannot be undone.
+          Programs that use <strong>{nameOf(token)}</strong> are refused from then on. This cannot be undone.
           {id === tokenId.value && ' You are signed in with this token: you will be signed out.'}
         </p>
       ),
@@ -32,76 +31,37 @@ export function Tokens() {
     if (agreed && (await attempt(call, 'The token is revoked.'))) tokens.reload()
   }
   return (
-    <Page
-      title="Tokens"
-      actions={
-        <button type="button" class="primary" data-new onClick={() => setCreating(true)}>
-          New token
-        </button>
-      }
-    >
-      <Loaded of={tokens}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty title="No token." />
-          ) : (
-            <>
-              <TokenTable tokens={data} revoke={revoke} />
-              <Pager meta={meta} />
-            </>
-          )
-        }
-      </Loaded>
+    <Page title="Tokens" actions={<NewButton onClick={() => setCreating(true)}>New token</NewButton>}>
+      <Listing
+        of={tokens}
+        empty={<Empty title="No token." />}
+        columns={columns}
+        actions={(token) => <RowButton action="Revoke" of={nameOf(token)} onClick={() => revoke(token)} />}
+      />
       {isCreating && <CreateToken close={() => setCreating(false)} created={tokens.reload} />}
     </Page>
   )
 }
 
-function TokenTable({ tokens, revoke }: { tokens: readonly Token[]; revoke(token: Token): void }) {
-  return (
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Name</th>
-          <th scope="col">Role</th>
-          <th scope="col" class="wide">
-            Created
-          </th>
-          <th scope="col" class="wide">
-            Last used
-          </th>
-          <th scope="col" class="wide">
-            Expires
-          </th>
-          <ActionsHead />
-        </tr>
-      </thead>
-      <tbody>
-        {tokens.map((token) => (
-          <tr key={token.id}>
-            <td class="main">
-              {token.name ?? <span class="muted">without a name</span>} <small class="muted">#{token.id}</small>
-              {token.id === tokenId.value && <small class="muted"> of this session</small>}
-            </td>
-            <td>{token.role}</td>
-            <td class="wide nowrap">
-              <Time at={token.created_at} />
-            </td>
-            <td class="wide nowrap">
-              <Time at={token.last_used_at} />
-            </td>
-            <td class="wide nowrap">
-              <Time at={token.expires_at} />
-            </td>
-            <td class="do">
-              <RowButton action="Revoke" of={token.name ?? `token ${token.id}`} onClick={() => revoke(token)} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  )
+function nameOf({ id, name }: Token): string {
+  return name ?? `token ${id}`
 }
+
+const columns: readonly Column<Token>[] = [
+  {
+    title: 'Name',
+    cell: ({ id, name }) => (
+      <>
+        {name ?? <span class="muted">without a name</span>} <small class="muted">#{id}</small>
+        {id === tokenId.value && <small class="muted"> of this session</small>}
+      </>
+    ),
+  },
+  { title: 'Role', cell: ({ role }) => role },
+  timeColumn('Created', ({ created_at }) => created_at, true),
+  timeColumn('Last used', ({ last_used_at }) => last_used_at, true),
+  timeColumn('Expires', ({ expires_at }) => expires_at, true),
+]
 
 function CreateToken({ close, created }: { close(): void; created(): void }) {
   const [value, setValue] = useState<string>()

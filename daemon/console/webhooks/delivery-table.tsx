@@ -1,6 +1,8 @@
 import type { Schemas } from '../api.ts'
+import { Filter } from '../parts/filter.tsx'
 import { Empty } from '../parts/load.tsx'
-import { Badge, Pager, useQuery } from '../parts/page.tsx'
+import { Badge, type Meta, Pager, useQuery } from '../parts/page.tsx'
+import { type Column, Table, timeColumn } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 import { hooksPath } from '../session.ts'
 import { eventTypes } from './create-endpoint.tsx'
@@ -9,11 +11,11 @@ type Status = Schemas['Delivery']['status']
 type EventType = Schemas['Delivery']['event_type']
 
 const statuses: readonly Status[] = ['pending', 'success', 'failed', 'held']
-const periods: readonly (readonly [hours: number, text: string])[] = [
-  [1, 'Last hour'],
-  [24, 'Last day'],
-  [168, 'Last 7 days'],
-  [720, 'Last 30 days'],
+const periods: readonly (readonly [hours: string, text: string])[] = [
+  ['1', 'Last hour'],
+  ['24', 'Last day'],
+  ['168', 'Last 7 days'],
+  ['720', 'Last 30 days'],
 ]
 
 export type DeliveryQuery = Readonly<Record<'status' | 'type' | 'hours' | 'cursor', string | undefined>>
@@ -21,7 +23,7 @@ export type DeliveryQuery = Readonly<Record<'status' | 'type' | 'hours' | 'curso
 /** Returns the filters that the address has. */
 export function useDeliveryQuery(): DeliveryQuery {
   const [{ status, type, hours, cursor }] = useQuery()
-  const isPeriod = periods.some(([known]) => String(known) === hours)
+  const isPeriod = periods.some(([known]) => known === hours)
   return { status, type, hours: isPeriod ? hours : undefined, cursor }
 }
 
@@ -38,46 +40,12 @@ export function deliveryQuery({ status, type, hours, cursor }: DeliveryQuery) {
 }
 
 export function DeliveryFilters() {
-  const [query, change] = useQuery()
+  const { hours } = useDeliveryQuery()
   return (
     <search class="filters">
-      <select
-        aria-label="Status"
-        data-search
-        value={query.status ?? ''}
-        onChange={(event) => change({ status: event.currentTarget.value })}
-      >
-        <option value="">Any status</option>
-        {statuses.map((status) => (
-          <option key={status} value={status}>
-            {status}
-          </option>
-        ))}
-      </select>
-      <select
-        aria-label="Event type"
-        value={query.type ?? ''}
-        onChange={(event) => change({ type: event.currentTarget.value })}
-      >
-        <option value="">Any event</option>
-        {[...eventTypes, 'webhook.test'].map((type) => (
-          <option key={type} value={type}>
-            {type}
-          </option>
-        ))}
-      </select>
-      <select
-        aria-label="Time"
-        value={useDeliveryQuery().hours ?? ''}
-        onChange={(event) => change({ hours: event.currentTarget.value })}
-      >
-        <option value="">Any time</option>
-        {periods.map(([hours, text]) => (
-          <option key={hours} value={String(hours)}>
-            {text}
-          </option>
-        ))}
-      </select>
+      <Filter name="status" label="Status" any="Any status" options={statuses} isSearch />
+      <Filter name="type" label="Event type" any="Any event" options={[...eventTypes, 'webhook.test']} />
+      <Filter name="hours" label="Time" any="Any time" options={periods} value={hours} />
     </search>
   )
 }
@@ -85,76 +53,53 @@ export function DeliveryFilters() {
 type Listed = Schemas['Delivery'] & Partial<Pick<Schemas['EndpointDelivery'], 'endpoint_id' | 'created_at'>>
 
 interface DeliveryTableProps {
-  readonly page: {
-    readonly data: readonly Listed[]
-    readonly meta: { readonly next_cursor: string | null; readonly prev_cursor: string | null }
-  }
+  readonly page: { readonly data: readonly Listed[]; readonly meta: Meta }
   /** The endpoint of all of them. Otherwise each is listed with its own. */
   readonly endpointId?: number
 }
 
 export function DeliveryTable({ page, endpointId }: DeliveryTableProps) {
-  const hasOrigin = endpointId === undefined
   if (page.data.length === 0) return <NoDelivery />
   return (
     <>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Delivery</th>
-            <th scope="col">Status</th>
-            {hasOrigin && (
-              <>
-                <th scope="col" class="wide">
-                  Endpoint
-                </th>
-                <th scope="col" class="wide">
-                  Created
-                </th>
-              </>
-            )}
-            <th scope="col" class="wide">
-              Attempts
-            </th>
-            <th scope="col" class="wide">
-              Answer
-            </th>
-            <th scope="col">Delivered</th>
-          </tr>
-        </thead>
-        <tbody>
-          {page.data.map((delivery) => (
-            <tr key={delivery.id}>
-              <td class="main">
-                <a href={`${hooksPath}/${endpointId ?? delivery.endpoint_id}/deliveries/${delivery.id}`} data-row>
-                  {delivery.event_type} <span class="muted">#{delivery.id}</span>
-                </a>
-              </td>
-              <td>
-                <DeliveryStatus status={delivery.status} />
-              </td>
-              {hasOrigin && (
-                <>
-                  <td class="wide">
-                    <a href={`${hooksPath}/${delivery.endpoint_id}`}>#{delivery.endpoint_id}</a>
-                  </td>
-                  <td class="wide nowrap">
-                    <Time at={delivery.created_at} />
-                  </td>
-                </>
-              )}
-              <td class="wide">{delivery.attempts}</td>
-              <td class="wide">{delivery.response_status ?? <span class="muted">none</span>}</td>
-              <td class="nowrap">
-                <Time at={delivery.delivered_at} none={delivery.status === 'pending' ? 'not yet' : 'never'} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table rows={page.data} columns={columnsOf(endpointId)} />
       <Pager meta={page.meta} />
     </>
   )
+}
+
+function columnsOf(endpointId: number | undefined): readonly Column<Listed>[] {
+  const origin: readonly Column<Listed>[] = [
+    {
+      title: 'Endpoint',
+      class: 'wide',
+      cell: ({ endpoint_id }) => <a href={`${hooksPath}/${endpoint_id}`}>#{endpoint_id}</a>,
+    },
+    timeColumn('Created', ({ created_at }) => created_at, true),
+  ]
+  return [
+    {
+      title: 'Delivery',
+      cell: ({ id, event_type, endpoint_id }) => (
+        <a href={`${hooksPath}/${endpointId ?? endpoint_id}/deliveries/${id}`} data-row>
+          {event_type} <span class="muted">#{id}</span>
+        </a>
+      ),
+    },
+    { title: 'Status', cell: ({ status }) => <DeliveryStatus status={status} /> },
+    ...(endpointId === undefined ? origin : []),
+    { title: 'Attempts', class: 'wide', cell: ({ attempts }) => attempts },
+    {
+      title: 'Answer',
+      class: 'wide',
+      cell: ({ response_status }) => response_status ?? <span class="muted">none</span>,
+    },
+    {
+      title: 'Delivered',
+      isTime: true,
+      cell: ({ delivered_at, status }) => <Time at={delivered_at} none={status === 'pending' ? 'not yet' : 'never'} />,
+    },
+  ]
 }
 
 function NoDelivery() {

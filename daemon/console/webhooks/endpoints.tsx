@@ -1,82 +1,49 @@
 import { useState } from 'preact/hooks'
 import { answerOf, api, type Schemas } from '../api.ts'
-import { Empty, Loaded, useLoad } from '../parts/load.tsx'
-import { Badge, Page, Pager, useQuery } from '../parts/page.tsx'
-import { number, Time } from '../parts/time.tsx'
+import { NewButton } from '../parts/buttons.tsx'
+import { Empty } from '../parts/load.tsx'
+import { Badge, Page } from '../parts/page.tsx'
+import { type Column, Listing, timeColumn, usePage } from '../parts/table.tsx'
+import { number } from '../parts/time.tsx'
 import { hooksPath } from '../session.ts'
 import { CreateEndpoint } from './create-endpoint.tsx'
 
 export function Endpoints() {
-  const [{ cursor }] = useQuery()
   const [isCreating, setCreating] = useState(false)
-  const endpoints = useLoad(
-    () =>
-      answerOf(
-        api.GET('/api/v1/webhook-endpoints', { params: { query: { per_page: 50, ...(cursor && { cursor }) } } }),
-      ),
-    [cursor],
-  )
+  const endpoints = usePage((query) => answerOf(api.GET('/api/v1/webhook-endpoints', { params: { query } })))
   return (
-    <Page
-      title="Webhooks"
-      actions={
-        <button type="button" class="primary" data-new onClick={() => setCreating(true)}>
-          New endpoint
-        </button>
-      }
-    >
-      <Loaded of={endpoints}>
-        {({ data, meta }) =>
-          data.length === 0 ? (
-            <Empty title="No endpoint yet.">
-              An endpoint is a URL of yours that gets a signed request for each change of a contact.
-            </Empty>
-          ) : (
-            <>
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">URL</th>
-                    <th scope="col">State</th>
-                    <th scope="col" class="wide">
-                      Failures in a row
-                    </th>
-                    <th scope="col" class="wide">
-                      Events
-                    </th>
-                    <th scope="col">Last attempt</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {data.map((endpoint) => (
-                    <tr key={endpoint.id}>
-                      <td class="main">
-                        <a href={`${hooksPath}/${endpoint.id}`} data-row>
-                          {endpoint.url}
-                        </a>
-                        {endpoint.description !== '' && <small>{endpoint.description}</small>}
-                      </td>
-                      <td>
-                        <EndpointState endpoint={endpoint} />
-                      </td>
-                      <td class="wide">{number(endpoint.consecutive_failures)}</td>
-                      <td class="wide">{endpoint.events.length}</td>
-                      <td class="nowrap">
-                        <Time at={endpoint.last_triggered_at} />
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-              <Pager meta={meta} />
-            </>
-          )
+    <Page title="Webhooks" actions={<NewButton onClick={() => setCreating(true)}>New endpoint</NewButton>}>
+      <Listing
+        of={endpoints}
+        empty={
+          <Empty title="No endpoint yet.">
+            An endpoint is a URL of yours that gets a signed request for each change of a contact.
+          </Empty>
         }
-      </Loaded>
+        columns={columns}
+      />
       {isCreating && <CreateEndpoint close={() => setCreating(false)} created={endpoints.reload} />}
     </Page>
   )
 }
+
+const columns: readonly Column<Schemas['Endpoint']>[] = [
+  {
+    title: 'URL',
+    cell: ({ id, url, description }) => (
+      <>
+        <a href={`${hooksPath}/${id}`} data-row>
+          {url}
+        </a>
+        {description !== '' && <small>{description}</small>}
+      </>
+    ),
+  },
+  { title: 'State', cell: (endpoint) => <EndpointState endpoint={endpoint} /> },
+  { title: 'Failures in a row', class: 'wide', cell: (endpoint) => number(endpoint.consecutive_failures) },
+  { title: 'Events', class: 'wide', cell: ({ events }) => events.length },
+  timeColumn('Last attempt', (endpoint) => endpoint.last_triggered_at),
+]
 
 export function EndpointState({
   endpoint: { active, disabled_reason, consecutive_failures },

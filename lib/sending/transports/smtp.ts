@@ -1,7 +1,7 @@
 /** mailkeep/smtp: sends mail through an SMTP server. Loads nodemailer when the first message is sent. */
 import { invalid } from '../../errors.ts'
 import { withoutAddresses } from '../../logger.ts'
-import { checkOptionValues } from '../../option-values.ts'
+import { checkOptions } from '../../option-schemas.ts'
 import { refuseUnknownNames } from '../../unknown-names.ts'
 import { type MailMessage, type MailOutcome, type MailTransport, UncertainError } from '../transport.ts'
 import { loadNodemailer, mailOptions } from './nodemailer.ts'
@@ -59,7 +59,7 @@ type Pool = Awaited<ReturnType<typeof openPool>>
 export function smtp(options: SmtpOptions): MailTransport {
   refuseUnknownNames(options, optionNames)
   if (options.dkim) refuseUnknownNames(options.dkim, dkimNames)
-  checkOptionValues('smtp', options)
+  checkOptions('smtp', options)
   const server = serverOf(options.url)
   let opening: Promise<Pool> | undefined
   const open = () => {

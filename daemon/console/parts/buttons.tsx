@@ -1,3 +1,5 @@
+import type { ComponentChildren } from 'preact'
+
 interface RowButtonProps {
   readonly action: string
   /** The row's name, which screen readers say after the action. */
@@ -14,11 +16,11 @@ export function RowButton({ action, of, onClick }: RowButtonProps) {
   )
 }
 
-/** The head of the column with the buttons. Only screen readers say it. */
-export function ActionsHead() {
+/** Opens the form for a new record. The key N presses it. */
+export function NewButton({ children, onClick }: { children: ComponentChildren; onClick(): void }) {
   return (
-    <th scope="col">
-      <span class="hidden">Actions</span>
-    </th>
+    <button type="button" class="primary" data-new onClick={onClick}>
+      {children}
+    </button>
   )
 }
