@@ -208,6 +208,19 @@ onKinds(kinds, 'a host’s mistakes', (kind) => {
     }
   })
 
+  test('a client id of the wrong type is refused, with a caller too', async (t) => {
+    const mailkeep = await open(t)
+    const { id } = await mailkeep.clients.create({ name: 'Acme' })
+    mailkeep.forClient(id, { source: 'api' })
+    for (const wrong of [`${id}`, [id], BigInt(id), Symbol('id'), Object.create(null)] as Any[]) {
+      for (const caller of [undefined, { source: 'api' }] as const) {
+        const error = await outcomeOf(() => mailkeep.forClient(wrong, caller))
+        assertHelpful(error, `${typeof wrong}: ${caller?.source}`, 'validation_failed')
+        assert.equal(error!.message, 'clientId must be a positive whole number.')
+      }
+    }
+  })
+
   test('calls after close() throw an error that says so', async (t) => {
     const mailkeep = await open(t)
     const client = await filled(mailkeep)
