@@ -198,6 +198,32 @@ for (const [name, makeHost] of Object.entries(hosts)) {
       )
     })
 
+    test('simultaneous calls through several using() of one transaction run one after another', async (t) => {
+      const { host, acme, list, stored, inside } = await open(t, makeHost)
+      await host.run(async (transaction) => {
+        const tooMany = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`a${i}`, 'x']))
+        const add = (name: string, fields = {}) =>
+          inside(transaction).contacts.addToList(list.id, { email: `${name}@example.org`, tags: [name], ...fields })
+        const calls = [
+          add('ada'),
+          add('bob', tooMany),
+          add('cid'),
+          add('dan', tooMany),
+          add('eve'),
+          add('fay', tooMany),
+        ]
+        const results = await Promise.allSettled(calls)
+        assert.deepEqual(
+          results.map((one) => (one.status === 'fulfilled' ? 'saved' : one.reason.code)),
+          ['saved', 'validation_failed', 'saved', 'validation_failed', 'saved', 'validation_failed'],
+        )
+      })
+      const { contacts, deliveries } = await stored()
+      assert.deepEqual(contacts, ['ada@example.org', 'cid@example.org', 'eve@example.org'])
+      assert.equal(deliveries, 3)
+      assert.deepEqual((await acme.tags.list()).data.map((tag) => tag.name).sort(), ['ada', 'cid', 'eve'])
+    })
+
     test('an idempotency key commits with it, and is rolled back with it', async (t) => {
       const { host, acme, list, stored, inside } = await open(t, makeHost)
       const key = randomUUID()
