@@ -88,7 +88,7 @@ async function runInSavepoint<T>({ search }: Database, connection: Connection, w
   const transaction = new Transaction(inOrder(connection))
   await connection.run(savepoint)
   try {
-    const value = await work(transaction)
+    const value = await transaction.perform(work)
     await Promise.all(transaction.deferred)
     if (transaction.searchChanges.length > 0) await search.update(connection, transaction.searchChanges)
     await connection.run(release)

@@ -254,6 +254,19 @@ for (const [name, makeHost] of Object.entries(hosts)) {
       assert.deepEqual([contacts, deliveries, orders], [['ada@example.org'], 1, ['o1']])
     })
 
+    test('an idempotent call inside that awaits an outer client is refused, and blocks nothing', {
+      timeout: 20_000,
+    }, async (t) => {
+      const { host, list, stored, inside } = await open(t, makeHost)
+      await host.run(async (transaction) => {
+        const outer = inside(transaction)
+        const call = outer.withIdempotencyKey('k', 1, () => outer.lists.create({ name: 'Outer' }))
+        await assert.rejects(call, /only the client that `work` is given/)
+        await outer.contacts.addToList(list.id, { email: 'ada@example.org' })
+      })
+      assert.deepEqual((await stored()).contacts, ['ada@example.org'])
+    })
+
     test('the dispatcher notices the commit automatically', async (t) => {
       const { host, mailkeep, acme, list, inside } = await open(t, makeHost)
       mailkeep.start()
