@@ -558,6 +558,12 @@ onPostgres('using() on PostgreSQL', () => {
     assertHelpful(afterFailure, 'a failed transaction', 'validation_failed')
     await client.query('rollback')
 
+    await client.query('begin read only')
+    const inReadOnly = await outcomeOf(() => mailkeep.using(client).clients.create({ name: 'Acme' }))
+    assertHelpful(inReadOnly, 'a transaction that can only read', 'validation_failed')
+    assert.match(inReadOnly!.message, /only read/)
+    await client.query('rollback')
+
     await client.query('set search_path = public')
     await client.query('begin')
     for (const call of [
