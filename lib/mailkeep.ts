@@ -23,7 +23,7 @@ import {
   type SubscriberOptions,
   withDefaults,
 } from './options.ts'
-import { parse } from './parse.ts'
+import { parse, requireId } from './parse.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
 import { createSealer } from './sealing/seal.ts'
@@ -157,6 +157,7 @@ export class Mailkeep {
    */
   forClient(clientId: number, caller?: Caller): ClientMailkeep {
     if (!caller) return this.#clientApis.get(clientId, () => bindClient({ ...this.#ctx, clientId }))
+    requireId('clientId', clientId) // before the lookup, where the text '1' is the same key as the number
     const api = () => bindClient({ ...this.#ctx, clientId, caller: { ...caller } })
     const { source, tokenId, role, ip, userAgent } = caller
     if (ip !== undefined || userAgent !== undefined) return api() // of one request

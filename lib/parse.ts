@@ -10,8 +10,8 @@ import { unknownNameMessage, unknownNames } from './unknown-names.ts'
  * @param whole The field name of errors about the whole input.
  */
 export function parse<S extends v.GenericSchema>(schema: S, input: unknown, whole = 'body'): v.InferOutput<S> {
-  // Valibot accepts an array as an object.
-  if (Array.isArray(input)) throw invalid(whole, 'This must be an object.')
+  // Valibot accepts arrays and other objects without fields.
+  if (typeof input === 'object' && input !== null && !isRecord(input)) throw invalid(whole, noRecordMessage(input))
   const result = v.safeParse(schema, input)
   if (result.success) return result.output
   throw validationFailed(result.issues, whole)
@@ -56,7 +56,7 @@ export function closedObject<Entries extends v.ObjectEntries>(
   const names = Object.keys(entries)
   const object = v.object(entries)
   return v.pipe(
-    v.custom<v.InferInput<typeof object>>(isRecord, 'This must be an object.'),
+    v.custom<v.InferInput<typeof object>>(isRecord, ({ input }) => noRecordMessage(input)),
     v.rawTransform(({ dataset, addIssue, NEVER }) => {
       const input = dataset.value as Record<string, unknown>
       const result = v.safeParse(object, input)
@@ -71,8 +71,26 @@ export function closedObject<Entries extends v.ObjectEntries>(
   )
 }
 
+/**
+ * Whether the input is an object with named fields. A Promise, a Map or URLSearchParams has none of its own, and would be
+ * taken for a filter that every contact matches.
+ */
 export function isRecord(input: unknown): input is Record<string, unknown> {
-  return typeof input === 'object' && input !== null && !Array.isArray(input)
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return false
+  return classOf(input) === 'Object' || Object.keys(input).length > 0
+}
+
+/** Returns the message for an input that is not a record. */
+export function noRecordMessage(input: unknown): string {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return 'This must be an object.'
+  const name = classOf(input)
+  const advice = name === 'Promise' ? 'await it first' : 'pass an object with the fields'
+  return `This must be a plain object, not ${name}: ${advice}.`
+}
+
+/** Returns the name that a built-in class gives its objects, also those of another realm; `Object` for other objects. */
+function classOf(input: object): string {
+  return Object.prototype.toString.call(input).slice('[object '.length, -1)
 }
 
 /** Values by the name of an attribute. Valibot's `record` drops names such as `__proto__`, which are valid ones. */

@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import { type FieldErrors, invalid } from '../errors.ts'
 import { inputLimits, withCommas } from '../limits.ts'
-import { closedObject, EmailAddress, fold, idInput, isRecord, parse } from '../parse.ts'
+import { closedObject, EmailAddress, fold, idInput, isRecord, noRecordMessage, parse } from '../parse.ts'
 import { ContactChange, NewContact, TagNames } from './schema.ts'
 
 /** Maximum operations of a batch. */
@@ -114,7 +114,7 @@ const UpsertLists = v.object({ lists: v.optional(Lists) })
 
 /** @throws MailkeepError `validation_failed` on the fields of the operation; on `operation` if it is no object. */
 export function parseOperation(input: unknown): BatchOperation {
-  if (!isRecord(input)) throw invalid('operation', 'This must be an object.')
+  if (!isRecord(input)) throw invalid('operation', noRecordMessage(input))
   const { op } = parse(Name, input)
   const none = { op, tags: [], lists: [], listField: 'lists' }
   switch (op) {

@@ -2,7 +2,16 @@ import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
 import { type List, listFields } from '../lists/schema.ts'
 import { type PageInput, pageFields, QueryId } from '../page.ts'
-import { atMost, closedObject, EmailAddress, isRecord, messageOf, QueryBoolean, Text } from '../parse.ts'
+import {
+  atMost,
+  closedObject,
+  EmailAddress,
+  isRecord,
+  messageOf,
+  noRecordMessage,
+  QueryBoolean,
+  Text,
+} from '../parse.ts'
 import { described, Email, Id, type RecordFields, Time, Uuid } from '../record.ts'
 import { Ids, type IdsInput, type SegmentFiltersInput, segmentFilterFields } from '../segments/filters.ts'
 import { type Tag, TagName, tagFields } from '../tags/schema.ts'
@@ -130,7 +139,7 @@ function withAttributes<S extends v.GenericSchema<unknown, TextInputs>>(
   isFlag: (key: string, value: unknown) => boolean = () => false,
 ) {
   return v.pipe(
-    v.custom<Record<string, unknown>>(isRecord, 'This must be an object.'),
+    v.custom<Record<string, unknown>>(isRecord, ({ input }) => noRecordMessage(input)),
     v.rawTransform(({ dataset, addIssue, NEVER }) => {
       const input = dataset.value
       const fields = v.safeParse(known, input)

@@ -11,6 +11,8 @@ const undo = plainQuery('rollback to savepoint mailkeep_host')
 
 /** What a kind of database knows about a transaction of the host. */
 interface HostTransaction {
+  /** What the host passed to `using()`: Kysely's transaction, or a driver's handle. */
+  readonly handle: object
   /** The connection with the host's transaction. */
   readonly connection: Connection
   readonly dialect: Dialect
@@ -18,13 +20,15 @@ interface HostTransaction {
   toMailkeepError(error: unknown): unknown
 }
 
+/** The end of the last operation of each handle. The host may call `using()` many times in one transaction. */
+const lastOperations = new WeakMap<object, Promise<void>>()
+
 /**
  * Returns a database that works inside the host's transaction. Its writes are committed or rolled back with that
  * transaction. Operations run one after another, each in a savepoint, so that a failed operation leaves no changes.
  */
 export function withinHostTransaction(database: Database, host: HostTransaction): Database {
   const connection = withMappedErrors(host)
-  let last: Promise<unknown> = Promise.resolve()
   return {
     ...database,
     dialect: host.dialect,
@@ -36,8 +40,10 @@ export function withinHostTransaction(database: Database, host: HostTransaction)
     },
     read: connection.run,
     transaction(work) {
+      const last = lastOperations.get(host.handle) ?? Promise.resolve()
       const result = last.then(() => runInSavepoint(database, connection, work))
-      last = result.catch(() => {})
+      const end = () => {}
+      lastOperations.set(host.handle, result.then(end, end))
       return result
     },
     close: async () => {},
@@ -82,7 +88,7 @@ async function runInSavepoint<T>({ search }: Database, connection: Connection, w
   const transaction = new Transaction(inOrder(connection))
   await connection.run(savepoint)
   try {
-    const value = await work(transaction)
+    const value = await transaction.perform(work)
     await Promise.all(transaction.deferred)
     if (transaction.searchChanges.length > 0) await search.update(connection, transaction.searchChanges)
     await connection.run(release)

@@ -1,4 +1,5 @@
 import type { CompiledQuery, Kysely } from 'kysely'
+import { MailkeepError } from '../errors.ts'
 import type { Connection } from './connection.ts'
 import { noTransaction } from './host-transaction.ts'
 
@@ -14,6 +15,13 @@ export function connectionOf(kysely: Pick<Kysely<unknown>, 'executeQuery'>): Con
     run: <R>({ sql, parameters, query, queryId }: CompiledQuery) =>
       kysely.executeQuery({ sql, parameters, query, queryId } as CompiledQuery<R>),
   }
+}
+
+/** Returns the error for a Kysely instance that the host has destroyed; undefined for other errors. */
+export function destroyed(error: unknown): MailkeepError | undefined {
+  if (!(error instanceof Error) || error.message !== 'driver has already been destroyed') return undefined
+  const message = 'The Kysely instance was destroyed: close mailkeep before it, and open both again.'
+  return new MailkeepError('unavailable', message, { cause: error })
 }
 
 /** Reserves a connection. Waits until one is free. */

@@ -127,17 +127,17 @@ function storeForSubscribed(tx: Tx, type: EventType, { data, contactId }: Occurr
   })
 }
 
-/** Calls the host's `onEvent` after the commit. Its errors are logged, because the change is already committed. */
+/**
+ * Calls the host's `onEvent` after the commit. Its errors are logged, because the change is already committed, also those
+ * of an async function, which would end the process.
+ */
 function report(tx: Tx, type: EventType, created_at: Timestamp, data: object): void {
   const { clientId, logger, local, transaction } = tx
   const { onEvent } = local.webhooks
   if (!onEvent) return
+  const call = async () => onEvent({ clientId, type, created_at, data })
   transaction.afterCommit(() => {
-    try {
-      onEvent({ clientId, type, created_at, data })
-    } catch (error) {
-      logger.error({ err: error, type }, 'onEvent failed')
-    }
+    call().catch((error) => logger.error({ err: error, type }, 'onEvent failed'))
   })
 }
 

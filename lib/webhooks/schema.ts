@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
-import { closedObject, Description, Text } from '../parse.ts'
+import { closedObject, Description, isRecord, noRecordMessage, Text } from '../parse.ts'
 import { Count, described, Id, OffsetTime, type RecordFields, Uuid } from '../record.ts'
 import { type Timestamp, withOffset } from '../time.ts'
 import { type EventType, eventTypes, hostEventTypes } from './event-types.ts'
@@ -159,10 +159,7 @@ export interface EventInput {
 
 export const HostEvent = closedObject({
   type: v.picklist(hostEventTypes, `This must be one of ${hostEventTypes.join(', ')}.`),
-  data: v.custom<Record<string, unknown>>(
-    (data) => typeof data === 'object' && data !== null && !Array.isArray(data),
-    'This must be an object.',
-  ),
+  data: v.custom<Record<string, unknown>>(isRecord, ({ input }) => noRecordMessage(input)),
 })
 
 interface EndpointRow extends Omit<Endpoint, 'events'> {

@@ -1,7 +1,7 @@
 /** The events of contacts beyond the contract, for handlers, `onEvent` and endpoints. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { createMailkeep, type RaisedEvent } from '../../lib/index.ts'
+import { createMailkeep, type Logger, type RaisedEvent } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
 import { dayMs, onEveryDatabase, onSharedDatabases, until } from '../support/webhook-harness.ts'
 
@@ -172,15 +172,27 @@ onEveryDatabase('events of contacts', (open) => {
     assert.deepEqual(await ask('select id from mailkeep_kept_answer'), [])
   })
 
-  test('an error of onEvent does not undo the change', async (t) => {
-    const { acme } = await open(t, {
-      start: false,
-      onEvent: () => {
+  test('an error of onEvent does not undo the change, and is logged', async (t) => {
+    const logged: string[] = []
+    const nothing = () => {}
+    const error = ({ err }: { err: Error }) => void logged.push(err.message)
+    const { place, encryptionKey } = await open(t, { start: false })
+    for (const onEvent of [
+      () => {
         throw new Error('the host failed')
       },
-    })
-    const { contact } = await acme.contacts.upsert({ email: 'ada@example.org' })
-    assert.equal((await acme.contacts.get(contact.id)).email, 'ada@example.org')
+      async () => {
+        throw new Error('the host failed later')
+      },
+    ]) {
+      const logger = { debug: nothing, info: nothing, warn: nothing, error } as Logger
+      const mailkeep = await createMailkeep({ database: place.source, encryptionKey, onEvent, logger })
+      t.after(() => mailkeep.close())
+      const acme = mailkeep.forClient((await mailkeep.clients.create({ name: 'Acme' })).id)
+      const { contact } = await acme.contacts.upsert({ email: 'ada@example.org' })
+      assert.equal((await acme.contacts.get(contact.id)).email, 'ada@example.org')
+    }
+    assert.deepEqual(logged, ['the host failed', 'the host failed later'])
   })
 })
 

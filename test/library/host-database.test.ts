@@ -252,3 +252,25 @@ test('a call outside a host’s transaction, on its only connection, says what t
   assert.equal((await mailkeep.clients.list()).length, 1)
   await mailkeep.close()
 })
+
+for (const [name, declare, dialect, options] of [
+  ['SQLite', describe, async (t: TestContext) => sqliteFile(t), onSqlite],
+  ['PostgreSQL', onPostgres, async () => new PostgresDialect({ pool: await pool() }), onPostgresql],
+] as const) {
+  declare(`a Kysely instance on ${name} that the host destroys`, () => {
+    test('makes calls fail with an error that says so, and leaves close() working', async (t) => {
+      const host = instance(t, await dialect(t))
+      const mailkeep = await createMailkeep({ database: kysely(host, options), encryptionKey })
+      t.after(() => mailkeep.close())
+      mailkeep.start()
+      await host.destroy()
+      for (const call of [() => mailkeep.clients.list(), () => mailkeep.clients.create({ name: 'Late' })]) {
+        await assert.rejects(
+          call(),
+          (error) => isMailkeepError(error, 'unavailable') && /Kysely instance was destroyed/.test(error.message),
+        )
+      }
+      await mailkeep.close()
+    })
+  })
+}

@@ -198,6 +198,32 @@ for (const [name, makeHost] of Object.entries(hosts)) {
       )
     })
 
+    test('simultaneous calls through several using() of one transaction run one after another', async (t) => {
+      const { host, acme, list, stored, inside } = await open(t, makeHost)
+      await host.run(async (transaction) => {
+        const tooMany = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`a${i}`, 'x']))
+        const add = (name: string, fields = {}) =>
+          inside(transaction).contacts.addToList(list.id, { email: `${name}@example.org`, tags: [name], ...fields })
+        const calls = [
+          add('ada'),
+          add('bob', tooMany),
+          add('cid'),
+          add('dan', tooMany),
+          add('eve'),
+          add('fay', tooMany),
+        ]
+        const results = await Promise.allSettled(calls)
+        assert.deepEqual(
+          results.map((one) => (one.status === 'fulfilled' ? 'saved' : one.reason.code)),
+          ['saved', 'validation_failed', 'saved', 'validation_failed', 'saved', 'validation_failed'],
+        )
+      })
+      const { contacts, deliveries } = await stored()
+      assert.deepEqual(contacts, ['ada@example.org', 'cid@example.org', 'eve@example.org'])
+      assert.equal(deliveries, 3)
+      assert.deepEqual((await acme.tags.list()).data.map((tag) => tag.name).sort(), ['ada', 'cid', 'eve'])
+    })
+
     test('an idempotency key commits with it, and is rolled back with it', async (t) => {
       const { host, acme, list, stored, inside } = await open(t, makeHost)
       const key = randomUUID()
@@ -226,6 +252,19 @@ for (const [name, makeHost] of Object.entries(hosts)) {
       assert.equal((await order(acme)).replayed, true)
       const { contacts, deliveries, orders } = await stored()
       assert.deepEqual([contacts, deliveries, orders], [['ada@example.org'], 1, ['o1']])
+    })
+
+    test('an idempotent call inside that awaits an outer client is refused, and blocks nothing', {
+      timeout: 20_000,
+    }, async (t) => {
+      const { host, list, stored, inside } = await open(t, makeHost)
+      await host.run(async (transaction) => {
+        const outer = inside(transaction)
+        const call = outer.withIdempotencyKey('k', 1, () => outer.lists.create({ name: 'Outer' }))
+        await assert.rejects(call, /only the client that `work` is given/)
+        await outer.contacts.addToList(list.id, { email: 'ada@example.org' })
+      })
+      assert.deepEqual((await stored()).contacts, ['ada@example.org'])
     })
 
     test('the dispatcher notices the commit automatically', async (t) => {

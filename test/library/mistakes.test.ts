@@ -208,6 +208,19 @@ onKinds(kinds, 'a host’s mistakes', (kind) => {
     }
   })
 
+  test('a client id of the wrong type is refused, with a caller too', async (t) => {
+    const mailkeep = await open(t)
+    const { id } = await mailkeep.clients.create({ name: 'Acme' })
+    mailkeep.forClient(id, { source: 'api' })
+    for (const wrong of [`${id}`, [id], BigInt(id), Symbol('id'), Object.create(null)] as Any[]) {
+      for (const caller of [undefined, { source: 'api' }] as const) {
+        const error = await outcomeOf(() => mailkeep.forClient(wrong, caller))
+        assertHelpful(error, `${typeof wrong}: ${caller?.source}`, 'validation_failed')
+        assert.equal(error!.message, 'clientId must be a positive whole number.')
+      }
+    }
+  })
+
   test('calls after close() throw an error that says so', async (t) => {
     const mailkeep = await open(t)
     const client = await filled(mailkeep)
@@ -352,6 +365,56 @@ test('an import refuses a source that is not a stream or chunks of text or bytes
   assert.equal(created, 1)
 })
 
+test('an object whose fields mailkeep cannot read is refused, not taken for an empty one', async (t) => {
+  const kit = await testMailkeep()
+  t.after(() => kit.close())
+  const { contacts, segments, newsletters, events } = kit.client
+  const ada = await kit.contact({ name: 'Ada' })
+  const segment = await segments.create({ name: 'Ada', filters: { search: 'ada' } })
+  const mail = { name: 'First', subject: 'Hello', html: '<a href="{{ unsubscribe_url }}">Unsubscribe</a>' }
+  const newsletter = await newsletters.create({ ...mail, audience: { segment: segment.id } })
+  const unreadable: Any[] = [
+    Promise.resolve({ tags: [1] }),
+    new Map([['tags', [1]]]),
+    new URLSearchParams('tags=1'),
+    new FormData(),
+    new Date(0),
+  ]
+  for (const value of unreadable) {
+    const name = value.constructor.name
+    const calls: Record<string, () => unknown> = {
+      'contacts.list': () => contacts.list(value),
+      'contacts.list, attributes': () => contacts.list({ attributes: value }),
+      'contacts.count': () => contacts.count(value),
+      'contacts.iterate': () => contacts.iterate(value).next(),
+      'contacts.export': () => contacts.export({ format: 'csv', attributes: value }).next(),
+      'contacts.update': () => contacts.update(ada.id, value),
+      'contacts.updatePreferences': () => contacts.updatePreferences(ada.id, value),
+      'segments.create': () => segments.create({ name, filters: value }),
+      'segments.update': () => segments.update(segment.id, { filters: value }),
+      'newsletters.create': () => newsletters.create({ ...mail, audience: value }),
+      'newsletters.update': () => newsletters.update(newsletter.id, { audience: value }),
+      'events.raise': () => events.raise({ type: 'newsletter.sent', data: value }),
+    }
+    for (const [what, run] of Object.entries(calls)) {
+      assertHelpful(await outcomeOf(run), `${what}: ${name}`, 'validation_failed')
+    }
+    assert.match((await outcomeOf(() => contacts.list(value)))!.message, new RegExp(`not ${name}: `))
+  }
+  class Filters {
+    search = 'ada'
+  }
+  class Getters {
+    get search() {
+      return 'ada'
+    }
+  }
+  for (const filters of [new Filters(), new Getters(), Object.assign(Object.create(null), { search: 'ada' })]) {
+    assert.equal(await contacts.count(filters), 1)
+    assert.equal(await contacts.count({ ...filters, search: 'bob' }), 0)
+  }
+})
+
 test('the test kit, smtp() and ses() name the option that is wrong', async () => {
   const url = 'smtp://127.0.0.1'
   const dkim = { domain: 'example.org', selector: 's', privateKey: 'PEM' }
@@ -493,6 +556,12 @@ onPostgres('using() on PostgreSQL', () => {
     await outcomeOf(() => client.query('select nonsense'))
     const afterFailure = await outcomeOf(() => mailkeep.using(client).clients.create({ name: 'Acme' }))
     assertHelpful(afterFailure, 'a failed transaction', 'validation_failed')
+    await client.query('rollback')
+
+    await client.query('begin read only')
+    const inReadOnly = await outcomeOf(() => mailkeep.using(client).clients.create({ name: 'Acme' }))
+    assertHelpful(inReadOnly, 'a transaction that can only read', 'validation_failed')
+    assert.match(inReadOnly!.message, /only read/)
     await client.query('rollback')
 
     await client.query('set search_path = public')

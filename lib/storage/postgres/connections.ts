@@ -3,6 +3,7 @@ import type { QueryResult } from 'kysely'
 import { closed, MailkeepError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import type { Connection, Query } from '../connection.ts'
+import { destroyed } from '../kysely-connection.ts'
 import { DatabaseError, toMailkeepError } from './database-errors.ts'
 import { customPlanMark } from './dialect.ts'
 import { type DriverPool, type DriverResult, ignoreErrorEvents, type PooledClient } from './driver.ts'
@@ -158,6 +159,8 @@ export class Connections {
     try {
       return await inTime(this.#pool.connect(), this.#limits.waitMs)
     } catch (error) {
+      const unusable = destroyed(error)
+      if (unusable) throw unusable
       throw new MailkeepError('unavailable', 'No database connection is available: try again shortly.', {
         cause: error,
       })

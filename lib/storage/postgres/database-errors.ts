@@ -79,6 +79,13 @@ export function toMailkeepError(error: unknown, inHostTransaction = false): unkn
   if (inHostTransaction && sqlState === '25P02') {
     return invalid('transaction', 'A statement of this transaction failed before: roll it back and begin again.', cause)
   }
+  if (inHostTransaction && sqlState === '25006') {
+    return invalid(
+      'transaction',
+      'This transaction can only read: begin one that may write, on the primary server.',
+      cause,
+    )
+  }
   if (sqlState === '23503') return notFound(recordOf(cause))
   if (sqlState === '23505') {
     return new MailkeepError('conflict', 'Another request changes the same record: try again.', { cause })

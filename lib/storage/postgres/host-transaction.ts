@@ -12,8 +12,10 @@ import { timeFromText } from './values.ts'
 
 /** Returns the database inside a transaction that the host has open. */
 export function within(database: Database, handle: unknown): Database {
+  const connection = adopt(handle)
   return withinHostTransaction(database, {
-    connection: adopt(handle),
+    handle: handle as object,
+    connection,
     dialect,
     toMailkeepError: (error) => toMailkeepError(error, true),
   })

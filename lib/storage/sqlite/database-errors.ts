@@ -1,5 +1,6 @@
 import { closed, MailkeepError, notFound } from '../../errors.ts'
 import { otherDatabase, transactionEnded } from '../host-transaction.ts'
+import { destroyed } from '../kysely-connection.ts'
 
 /**
  * Maps a driver's error to the MailkeepError that callers get. Returns other errors unchanged.
@@ -43,6 +44,8 @@ export function errorMapper(file: string | undefined): ErrorMapper {
   return (error, inHostTransaction = false) => {
     const code = codeOf(error)
     if (isNotOpen(error)) return inHostTransaction ? transactionEnded(error) : closed(error)
+    const unusable = destroyed(error)
+    if (unusable) return unusable
     // Callers can violate only foreign keys to the client.
     if (code === 'SQLITE_CONSTRAINT_FOREIGNKEY') return notFound('client')
     if (isDamaged(error)) return damaged(file, error)

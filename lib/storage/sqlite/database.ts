@@ -60,6 +60,7 @@ export async function databaseOn({ writer, reader, ownHandles, file, locks, logg
     transaction: (work) => group.write(work),
     within: (handle) =>
       withinHostTransaction(database, {
+        handle: handle as object,
         connection: connectionOfTransaction(handle) ?? adoptHandle(handle, isSameDatabase),
         dialect: hostDialect,
         toMailkeepError: (error) => toMailkeepError(error, true),

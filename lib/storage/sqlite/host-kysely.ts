@@ -60,6 +60,7 @@ export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): Databa
             )
           }
           return withinHostTransaction(database, {
+            handle: handle as object,
             connection,
             dialect: hostDialect,
             toMailkeepError: (error) => toMailkeepError(error, true),
