@@ -296,7 +296,7 @@ describe('faults are reported in one line that says what to do', { concurrency: 
   test('fields that break a rule, without the API’s field syntax', async (t) => {
     const place = { cwd: await directory(t) }
     await populate(place)
-    assert.equal(await errorLineOf(['client', 'create', ' '], place), 'mailkeep: name must not be empty.\n')
+    assert.equal(await usageErrorOf(['client', 'create', ' '], place), 'mailkeep: NAME must not be empty.\n')
     await writeFile(join(place.cwd, 'none.csv'), 'a,b\n1,2\n')
     assert.doesNotMatch(await errorLineOf(['import', 'none.csv', '--list', '1'], place), /body/)
   })
