@@ -380,6 +380,18 @@ describe('commands', { concurrency: 4 }, () => {
     }
   })
 
+  test('print the version as one JSON value when that is asked for', async (t) => {
+    const cwd = await directory(t)
+    for (const words of [
+      ['--version', '--json'],
+      ['--json', '-v'],
+    ]) {
+      const { name, version: printed, commit } = JSON.parse((await run(cwd, words)).out)
+      assert.deepEqual([name, printed], ['mailkeep', version])
+      assert.ok(commit === null || typeof commit === 'string')
+    }
+  })
+
   test('report wrong usage in one line and exit with 2', async (t) => {
     const cwd = await directory(t)
     const wrong = [
