@@ -24,12 +24,13 @@ const commonSettings = ['DATABASE', 'DATABASE_SCHEMA', 'DATABASE_POOLER', 'LOG_L
  * Reads a command line.
  *
  * @param argv Without the program, and without `--json`.
+ * @param version What `--version` prints.
  * @returns The command to run, or the text to print for help and version.
  * @throws CliError
  */
 export function readArguments(argv: readonly string[], version: string): CommandLine | string {
   const [first] = argv
-  if (first === '-v' || first === '--version') return `mailkeep, ${version}`
+  if (first === '-v' || first === '--version') return version
   if (first === '-h' || first === '--help' || (first === 'help' && argv.length === 1)) return programHelp(commands)
   if (first === 'help') return readArguments([...argv.slice(1), '--help'], version)
   // The command comes first. Without one, the flags belong to `serve`.

@@ -148,8 +148,9 @@ function readSetting(variable: string, path: string): string {
 function invalidSetting(issue: v.BaseIssue<unknown>, given: ReadonlyMap<string, GivenSetting>): CliError {
   const name = String(issue.path?.[0]?.key)
   const { value, source } = given.get(name) ?? { value: '', source: variableOf(name) }
-  // A database's URL may hold a password.
-  const shown = fileSettings.has(name) ? '' : `, not ${JSON.stringify(value.slice(0, 100))}`
+  // A URL may hold a password before its @.
+  const isSecret = fileSettings.has(name) || value.includes('@')
+  const shown = isSecret ? '' : `, not ${JSON.stringify(value.slice(0, 100))}`
   return new CliError(`${source} ${issue.message}${shown}.`)
 }
 

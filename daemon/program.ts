@@ -16,13 +16,17 @@ async function main(): Promise<void> {
   process.stdout.on('error', () => {}) // see requireOutput
   process.stderr.on('error', () => {})
   const argv = process.argv.slice(2)
-  const request = readArguments(
-    argv.filter((word) => word !== '--json'),
-    commit === undefined ? version : `${version} (${commit})`,
-  )
+  const json = argv.includes('--json')
+  const words = argv.filter((word) => word !== '--json')
+  const request = readArguments(words, versionLine(json))
   if (typeof request === 'string') process.stdout.write(`${request}\n`)
-  else await run(request, argv.includes('--json'))
+  else await run(request, json)
   if (typeof request === 'string' || !request.command.longRunning) requireOutput()
+}
+
+function versionLine(json: boolean): string {
+  if (json) return JSON.stringify({ name: 'mailkeep', version, commit: commit ?? null })
+  return `mailkeep, ${version}${commit === undefined ? '' : ` (${commit})`}`
 }
 
 /** The reader may close the pipe early (`| head`). That is not an error. */

@@ -44,14 +44,18 @@ const adminToken = v.pipe(token, v.minLength(32, 'must have at least 32 characte
 
 const hostName = v.pipe(v.string(), v.regex(/^[\w.:%-]+$/, 'must be a host name or an address'))
 
-const postgresUrl = v.pipe(
-  v.string(),
-  v.regex(/^postgres(?:ql)?:\/\/\S*$/i, 'must be a URL: postgres://USER@HOST/DATABASE'),
-)
+const postgresUrlRule = 'must be a URL: postgres://USER@HOST/DATABASE, with user and password percent-encoded'
+const postgresUrl = v.pipe(v.string(), v.check(isPostgresUrl, postgresUrlRule))
+
+/** The driver names the wrong part of a URL that is not encoded, or none. */
+function isPostgresUrl(text: string): boolean {
+  if (!/^postgres(?:ql)?:\/\/\S*$/i.test(text) || /%(?![\da-f]{2})/i.test(text)) return false
+  return URL.canParse(text.replace(/@(?=\/|$)/, '@host')) // the host may be missing: PGHOST, or ?host=/run/postgresql
+}
 
 const database = v.pipe(
   v.string(),
-  v.check((text) => !isServer(text) || v.is(postgresUrl, text), 'must be a URL: postgres://USER@HOST/DATABASE'),
+  v.check((text) => !isServer(text) || isPostgresUrl(text), postgresUrlRule),
   v.check(
     (text) => isServer(text) || !/^(?:file:|sqlite3?:|[a-z][a-z\d+.-]*:\/\/)/i.test(text),
     'must be the path of a SQLite file, :memory:, or postgres://…',

@@ -20,7 +20,11 @@ export interface ResponseContext {
   tokenId?: number
 }
 
-/** Encodes an answer with JSON text, or without a body when `body` is undefined. */
+/**
+ * Encodes an answer with JSON text, or without a body when `body` is undefined.
+ *
+ * @param more Further headers; a `Content-Length` here saves counting the body.
+ */
 export function encode(
   { requestId, method, route, tokenId }: ResponseContext,
   status: number,
@@ -39,7 +43,7 @@ export function encode(
   if (tokenId !== undefined) response.tokenId = tokenId
   if (body === undefined) return response
   headers['Content-Type'] = 'application/json; charset=utf-8'
-  headers['Content-Length'] = String(Buffer.byteLength(body))
+  headers['Content-Length'] ??= String(Buffer.byteLength(body))
   if (method !== 'HEAD') response.body = body
   return response
 }

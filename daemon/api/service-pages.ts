@@ -40,7 +40,8 @@ function page(render: RequestHandler): RequestHandler {
 /** Serves the OpenAPI description. It needs no token, because it is the same for all clients. */
 async function description(options: ApiOptions, { request, context, target }: RequestState): Promise<ApiResponse> {
   const { describe } = await import('./openapi/index.ts')
-  return encode(context, 200, describe(options, baseUrl(request, target, options.publicUrl)))
+  const { text, bytes } = describe(options, baseUrl(request, target, options.publicUrl))
+  return encode(context, 200, text, { 'Content-Length': String(bytes) })
 }
 
 /** Liveness: the process answers. Does not check the database, because a restart would not repair it. */

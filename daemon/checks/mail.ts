@@ -1,3 +1,7 @@
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { dirname, resolve, sep } from 'node:path'
+import { reasonOf } from '../cli-error.ts'
 import type { Config } from '../config.ts'
 import { openTransport } from '../mail.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
@@ -9,7 +13,7 @@ const timeoutMs = 10_000
 export async function checkMail({ mail }: Config): Promise<Finding> {
   const { transport } = mail
   if (transport.kind === 'none') return ok('mail', 'is not sent: no transport is set')
-  if (transport.kind === 'folder') return ok('mail', `is written to the folder ${transport.path}, not sent`)
+  if (transport.kind === 'folder') return await checkFolder(transport.path)
   const server = transport.kind === 'ses' ? 'Amazon SES' : `the SMTP server ${new URL(transport.url).host}`
   let opened: ReturnType<typeof openTransport>
   try {
@@ -22,6 +26,26 @@ export async function checkMail({ mail }: Config): Promise<Finding> {
     return fault('mail', `${server}: ${message}`, remedyFor((error as { code?: string }).code))
   } finally {
     await opened?.close?.()
+  }
+}
+
+async function checkFolder(path: string): Promise<Finding> {
+  try {
+    await requireWritable(resolve(path))
+    return ok('mail', `is written to the folder ${path}, not sent`)
+  } catch (error) {
+    const remedy = 'set MAILKEEP_MAIL_TRANSPORT to folder:PATH with a folder that this user can write'
+    return fault('mail', `cannot be written to the folder ${path}: ${reasonOf(error)}`, remedy)
+  }
+}
+
+/** Checks the folder, or the first of its parents that exists: the first mail creates the folder. */
+async function requireWritable(path: string): Promise<void> {
+  try {
+    await access(path.endsWith(sep) ? path : `${path}${sep}`, constants.W_OK)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    await requireWritable(dirname(path))
   }
 }
 

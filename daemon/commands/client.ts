@@ -1,7 +1,7 @@
 import type { ClientMailkeep, Mailkeep } from '../../lib/index.ts'
 import { CliError } from '../cli-error.ts'
 import { plural } from '../progress.ts'
-import { type Command, idFrom, iterateRecords, table, withMailkeep, yesFlag } from './command.ts'
+import { type Command, idFrom, iterateRecords, naming, table, withMailkeep, yesFlag } from './command.ts'
 
 const createClient: Command = {
   usage: 'client create NAME',
@@ -10,7 +10,7 @@ const createClient: Command = {
   run: async (invocation) => {
     const [name = ''] = invocation.args
     const create = (mailkeep: Mailkeep) => mailkeep.clients.create({ name })
-    const client = await withMailkeep(invocation, create, { create: true })
+    const client = await naming({ name: 'NAME' }, () => withMailkeep(invocation, create, { create: true }))
     const next = `It has no token yet: mailkeep token create --client ${client.id} --role admin`
     invocation.print({ json: client, text: `${table([[client.id, client.name]], '')}\n${next}` })
   },
@@ -33,7 +33,8 @@ const renameClient: Command = {
   run: async (invocation) => {
     const [id, name = ''] = invocation.args
     const clientId = idFrom('The client to rename', id)
-    const client = await withMailkeep(invocation, (mailkeep) => mailkeep.clients.rename(clientId, { name }))
+    const rename = (mailkeep: Mailkeep) => mailkeep.clients.rename(clientId, { name })
+    const client = await naming({ name: 'NAME' }, () => withMailkeep(invocation, rename))
     invocation.print({ json: client, text: table([[client.id, client.name]], '') })
   },
 }

@@ -189,16 +189,17 @@ export function oneOf<T extends string>(flag: string, text: string, known: reado
 /**
  * Runs an operation. What it says about a field is reported as wrong usage of the flag or argument with the field's value.
  *
- * @param name The flag or argument, for the message: `--since`.
- * @throws CliError The value breaks a rule.
+ * @param names The flag or argument of each field, for the message: `{ since: '--since' }`.
+ * @throws CliError A value breaks a rule.
  */
-export async function naming<T>(field: string, name: string, run: () => Promise<T>): Promise<T> {
+export async function naming<T>(names: Readonly<Record<string, string>>, run: () => Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (error) {
-    const messages = isMailkeepError(error, 'validation_failed') ? error.errors?.[field] : undefined
-    if (messages === undefined) throw error
-    throw new CliError(fieldMessage(name, messages), 2)
+    const errors = isMailkeepError(error, 'validation_failed') ? Object.entries(error.errors ?? {}) : []
+    const wrong = errors.filter(([field]) => Object.hasOwn(names, field))
+    if (wrong.length === 0) throw error
+    throw new CliError(wrong.map(([field, messages]) => fieldMessage(names[field]!, messages)).join(' '), 2)
   }
 }
 

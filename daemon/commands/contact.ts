@@ -6,6 +6,7 @@ import {
   findOwner,
   idFrom,
   iterateRecords,
+  naming,
   table,
   withClient,
   withMailkeep,
@@ -57,14 +58,15 @@ const contactHistory: Command = {
   run: async (invocation) => {
     const [contact = ''] = invocation.args
     const key = contact.includes('@') ? { email: contact } : idFrom('CONTACT', contact)
-    const entries = await withClient(invocation, async ({ contacts }) => {
+    const read = async ({ contacts }: ClientMailkeep) => {
       const found: HistoryEntry[] = []
       for await (const entry of iterateRecords((query) => contacts.history(key, query))) {
         found.push(entry)
         if (found.length === maxEntries) break
       }
       return found
-    })
+    }
+    const entries = await naming({ email: 'CONTACT' }, () => withClient(invocation, read))
     const rows = entries.map(({ created_at, type, list_id, topic_id, source, token_id, ip }) => [
       created_at,
       type,

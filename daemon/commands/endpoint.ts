@@ -70,7 +70,7 @@ const listDeliveries: Command = {
       const { client } = await findOwner(mailkeep, `endpoint ${id}`, ({ webhooks }) => webhooks.getEndpoint(id))
       const { webhooks } = client
       const all = iterateRecords((query) => webhooks.listDeliveries(id, { ...query, ...filters }))
-      return await naming('since', '--since', () => newest(all, limit))
+      return await naming({ since: '--since' }, () => newest(all, limit))
     })
     invocation.print({ json: deliveries, text: table(deliveries.map(deliveryRow), 'no deliveries') })
   },

@@ -1,6 +1,6 @@
 import { type ClientMailkeep, type Identity, identityStatuses, unchecked } from '../../lib/index.ts'
 import { CliError } from '../cli-error.ts'
-import { type Command, clientFlag, collectRecords, oneOf, table, withClient, withMailkeep } from './command.ts'
+import { type Command, clientFlag, collectRecords, naming, oneOf, table, withClient, withMailkeep } from './command.ts'
 
 const addIdentity: Command = {
   usage: 'identity add',
@@ -24,7 +24,8 @@ const addIdentity: Command = {
       name,
       ...(status === undefined ? {} : { status: oneOf('status', status, identityStatuses) }),
     }
-    const identity = await withClient(invocation, (client) => unchecked(client).identities.add(input))
+    const add = () => withClient(invocation, (client) => unchecked(client).identities.add(input))
+    const identity = await naming({ email: '--email', name: '--name' }, add)
     invocation.print({ json: identity, text: table([rowOf(identity)], '') })
   },
 }

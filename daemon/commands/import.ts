@@ -90,8 +90,9 @@ export const importCommand: Command = {
     if (flags.refused !== undefined && file !== standardInput && resolve(flags.refused) === resolve(file)) {
       throw new CliError('--refused must not be the imported file.', 2)
     }
-    if (flags.refused !== undefined && resolve(flags.refused) === resolve(invocation.config.database)) {
-      throw new CliError('--refused must not be the database.', 2)
+    // Its key and its log have its name too.
+    if (flags.refused !== undefined && resolve(flags.refused).startsWith(resolve(invocation.config.database))) {
+      throw new CliError('--refused must not be the database or a file of it: use a name that begins otherwise.', 2)
     }
     const report = await withMailkeep(invocation, async (mailkeep) => {
       const client = await clientOf(mailkeep, ids)

@@ -1,5 +1,5 @@
 import type { ClientMailkeep, List } from '../../lib/index.ts'
-import { type Command, clientFlag, collectRecords, table, withClient } from './command.ts'
+import { type Command, clientFlag, collectRecords, naming, table, withClient } from './command.ts'
 
 const createList: Command = {
   usage: 'list create NAME',
@@ -8,7 +8,8 @@ const createList: Command = {
   flags: [clientFlag],
   run: async (invocation) => {
     const [name = ''] = invocation.args
-    const list = await withClient(invocation, (client) => client.lists.create({ name }))
+    const create = () => withClient(invocation, (client) => client.lists.create({ name }))
+    const list = await naming({ name: 'NAME' }, create)
     invocation.print({ json: list, text: table([[list.id, list.name]], '') })
   },
 }

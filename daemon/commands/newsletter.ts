@@ -31,7 +31,7 @@ export const newsletterCommands: readonly Command[] = [sendNewsletter]
 async function send(mailkeep: Mailkeep, id: number, invocation: Invocation): Promise<Newsletter> {
   const { client } = await findOwner(mailkeep, `newsletter ${id}`, ({ newsletters }) => newsletters.get(id))
   const { at } = invocation.flags
-  const started = await naming('at', '--at', () => client.newsletters.send(id, at === undefined ? {} : { at }))
+  const started = await naming({ at: '--at' }, () => client.newsletters.send(id, at === undefined ? {} : { at }))
   if (started.status === 'scheduled') return started
   mailkeep.start()
   return await showUntilFinal(client, started, invocation)

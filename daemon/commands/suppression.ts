@@ -19,7 +19,7 @@ const addSuppression: Command = {
   run: async (invocation) => {
     const [email = ''] = invocation.args
     const create = () => withClient(invocation, (client) => client.suppressions.create({ email }))
-    const { suppression } = await naming('email', 'EMAIL', create)
+    const { suppression } = await naming({ email: 'EMAIL' }, create)
     invocation.print({ json: suppression, text: table([rowOf(suppression)], '') })
   },
 }

@@ -32,7 +32,7 @@ const createToken: Command = {
       ...(expiresIn === undefined ? {} : { expiresInMs: durationMs(expiresIn) }),
     }
     const create = () => withMailkeep(invocation, (mailkeep) => mailkeep.tokens.create(input))
-    const made = await naming('expiresInMs', '--expires-in', create)
+    const made = await naming({ expiresInMs: '--expires-in', name: '--name' }, create)
     const until = made.expires_at === null ? '' : `, good until ${made.expires_at}`
     const about = `token ${made.id} of client ${made.client_id}, ${made.role}${until}; it is not shown again:`
     invocation.print({ json: made, text: `${about}\n${made.token}` })

@@ -165,8 +165,10 @@ async function withinBudget(
   request: ApiRequest,
   response: ApiResponse,
 ): Promise<ApiResponse> {
-  const { body, stream, route } = response
-  const fits = stream ? answerBudget.hasRoom : body === undefined || answerBudget.take(Buffer.byteLength(body), res)
+  const { body, stream, route, headers } = response
+  const fits = stream
+    ? answerBudget.hasRoom
+    : body === undefined || answerBudget.take(Number(headers['Content-Length'] ?? Buffer.byteLength(body)), res)
   if (fits) return response
   await stream?.[Symbol.asyncIterator]().return?.()
   return refuse(request, answersOverloaded(), route)

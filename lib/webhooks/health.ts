@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import { type Context, now } from '../context.ts'
+import { type Context, now, type Tx } from '../context.ts'
 import { isMailkeepError } from '../errors.ts'
-import { saveSetting } from '../sealing/encryption-key.ts'
+import { checkEncryptionKey, saveSetting } from '../sealing/encryption-key.ts'
 import type { Mailer, MailFigures } from '../sending/dispatch/mailer.ts'
 import type { StorageFigures } from '../storage/database.ts'
 import { type Migration, unappliedMigrations } from '../storage/migrate.ts'
@@ -45,6 +45,12 @@ const countEndpoints = statement.all({}, (db) =>
     .groupBy('disabled_reason'),
 )
 
+/** Writes, and checks that the secrets were not resealed with a key that this process lacks. */
+async function probe(tx: Tx): Promise<void> {
+  await checkEncryptionKey(tx)
+  await saveSetting(tx, { name: 'last_probe', value: now(tx) })
+}
+
 /** Results are cached this long, because each check costs a write or a scan over all endpoints. */
 const cacheTtlMs = 1000
 /** A longer silence means a stuck dispatcher. It polls every second, and a locked database may delay it by 5 s. */
@@ -84,7 +90,7 @@ export class Health {
 
   async #check(): Promise<Readiness> {
     const [database, migrations] = await Promise.all([
-      this.#problemOf(() => transact(this.#ctx, (tx) => saveSetting(tx, { name: 'last_probe', value: now(tx) }))),
+      this.#problemOf(() => transact(this.#ctx, probe)),
       this.#problemOf(async () => {
         const unapplied = await unappliedMigrations(this.#ctx.storage, this.#migrations)
         return unapplied.length > 0 ? `The database lacks ${unapplied.join(', ')}.` : null

@@ -371,12 +371,24 @@ describe('commands', { concurrency: 4 }, () => {
       ['token', 'create', '--client', '99', '--role', 'admin'],
       ['list', 'create', 'x', '--client', '99'],
       ['identity', 'list', '--client', '99'],
-      ['client', 'create', ''],
+      ['client', 'rename', '99', 'x'],
     ]
     for (const { out, err, code } of await Promise.all(failing.map((args) => run(cwd, [...args, '--json'])))) {
       assert.equal(out, '')
       assert.match(err, /^mailkeep: .+\n$/)
       assert.equal(code, 1)
+    }
+  })
+
+  test('print the version as one JSON value when that is asked for', async (t) => {
+    const cwd = await directory(t)
+    for (const words of [
+      ['--version', '--json'],
+      ['--json', '-v'],
+    ]) {
+      const { name, version: printed, commit } = JSON.parse((await run(cwd, words)).out)
+      assert.deepEqual([name, printed], ['mailkeep', version])
+      assert.ok(commit === null || typeof commit === 'string')
     }
   })
 
@@ -396,13 +408,26 @@ describe('commands', { concurrency: 4 }, () => {
     assert.deepEqual(await readdir(cwd), [])
   })
 
-  test('name the flag whose value an operation refuses, and exit with 2', async (t) => {
+  test('name the flag or argument whose value an operation refuses, and exit with 2', async (t) => {
     const cwd = await directory(t)
     await run(cwd, ['client', 'create', 'Acme'])
-    const endless = ['token', 'create', '--client', '1', '--role', 'admin', '--expires-in', '999999w']
-    const { err, code } = await run(cwd, endless)
-    assert.equal(err, 'mailkeep: --expires-in: A token cannot last beyond the year 9999.\n')
-    assert.equal(code, 2)
+    const [of, long] = [['--client', '1'], 'x'.repeat(256)]
+    const refused: [string[], string][] = [
+      [['token', 'create', ...of, '--role', 'admin', '--expires-in', '999999w'], '--expires-in: A token cannot last'],
+      [['token', 'create', ...of, '--role', 'admin', '--name', long], '--name must have at most'],
+      [['client', 'create', ''], 'NAME must not be empty'],
+      [['client', 'rename', '1', long], 'NAME must have at most'],
+      [['list', 'create', ' ', ...of], 'NAME must not be empty'],
+      [['identity', 'add', ...of, '--email', 'news', '--name', 'News'], '--email must be an e-mail address'],
+      [['identity', 'add', ...of, '--email', 'a@example.org', '--name', long], '--name must have at most'],
+      [['suppression', 'add', 'news', ...of], 'EMAIL must be an e-mail address'],
+      [['contact', 'history', 'a@b', ...of], 'CONTACT must be an e-mail address'],
+    ]
+    for (const [words, message] of refused) {
+      const { err, code } = await run(cwd, words)
+      assert.ok(err.startsWith(`mailkeep: ${message}`), `${words.join(' ')}: ${err}`)
+      assert.equal(code, 2, words.join(' '))
+    }
   })
 
   test('with arguments that cannot be parsed are refused', () => {

@@ -296,7 +296,7 @@ describe('faults are reported in one line that says what to do', { concurrency: 
   test('fields that break a rule, without the API’s field syntax', async (t) => {
     const place = { cwd: await directory(t) }
     await populate(place)
-    assert.equal(await errorLineOf(['client', 'create', ' '], place), 'mailkeep: name must not be empty.\n')
+    assert.equal(await usageErrorOf(['client', 'create', ' '], place), 'mailkeep: NAME must not be empty.\n')
     await writeFile(join(place.cwd, 'none.csv'), 'a,b\n1,2\n')
     assert.doesNotMatch(await errorLineOf(['import', 'none.csv', '--list', '1'], place), /body/)
   })
@@ -376,6 +376,8 @@ describe('imports', { concurrency: 2 }, () => {
       [['--status', 'gone'], /--status must be unsubscribed/],
       [['--refused', './file.csv'], /--refused must not be the imported file/],
       [['--refused', './mailkeep.db'], /--refused must not be the database/],
+      [['--refused', 'mailkeep.db.key'], /--refused must not be the database or a file of it/],
+      [['--refused', 'mailkeep.db-wal'], /--refused must not be the database or a file of it/],
       [['--map', 'email=Mail', '--map', 'email=Name'], /--map names two columns for email/],
       [['--client', '1'], /Use --list or --client/],
     ] as const) {
@@ -441,7 +443,7 @@ describe('imports', { concurrency: 2 }, () => {
 
 describe('help', () => {
   const helpOf = (...words: string[]) => {
-    const text = readArguments(words, '1.2.3')
+    const text = readArguments(words, 'mailkeep, 1.2.3')
     assert.ok(typeof text === 'string', words.join(' '))
     return text
   }

@@ -10,7 +10,14 @@ function config(url: string): Config {
 }
 
 test('a PostgreSQL server is taken from the environment, and so must be its encryption key', async () => {
-  for (const url of ['postgres://h/d', 'postgresql://u:p@h:5433/d?sslmode=require', 'postgres:///d?host=/run/pg']) {
+  const urls = [
+    'postgres://h/d',
+    'postgresql://u:p@h:5433/d?sslmode=require',
+    'postgres:///d?host=/run/pg',
+    'postgres://u:p%23%25@/d?host=/run/pg',
+    'postgres://%2Frun%2Fpg/d',
+  ]
+  for (const url of urls) {
     assert.equal(config(url).database, url)
     await assert.rejects(openEncryptionKey(config(url)), /^CliError: MAILKEEP_ENCRYPTION_KEY is/)
   }

@@ -1,7 +1,9 @@
 /** What the doctor says about mail. The program under test is the bundle, so it also shows that nodemailer is in it. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { openMailServer, reply } from '../sending/mail-server.ts'
 import { directory, run } from '../support/program.ts'
@@ -30,8 +32,20 @@ describe('the doctor, about mail,', { concurrency: 2 }, () => {
     const cwd = await directory(t)
     const folder = await findingAbout(cwd, {})
     assert.deepEqual([folder.state, folder.message], ['ok', 'is written to the folder mail, not sent'])
+    const deeper = await findingAbout(cwd, { MAILKEEP_MAIL_TRANSPORT: 'folder:not/there/yet' })
+    assert.equal(deeper.state, 'ok')
     const none = await findingAbout(cwd, { MAILKEEP_MAIL_TRANSPORT: 'none' })
     assert.deepEqual([none.state, none.message], ['ok', 'is not sent: no transport is set'])
+  })
+
+  test('finds a folder that cannot be written, and says what to set', async (t) => {
+    const cwd = await directory(t)
+    await writeFile(join(cwd, 'file'), '')
+    for (const path of ['file', 'file/mail']) {
+      const { state, message, remedy } = await findingAbout(cwd, { MAILKEEP_MAIL_TRANSPORT: `folder:${path}` })
+      assert.deepEqual([state, message], ['fault', `cannot be written to the folder ${path}: ENOTDIR: not a directory`])
+      assert.match(remedy!, /set MAILKEEP_MAIL_TRANSPORT to folder:PATH/)
+    }
   })
 
   test('finds a server that can be reached and takes the login well, a wrong password not', async (t) => {

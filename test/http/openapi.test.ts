@@ -18,6 +18,7 @@ import {
   type Response,
 } from '../support/http-description.ts'
 import { bodyOf, openWorld, pathTo, type Route, routes, titleOf } from '../support/http-world.ts'
+import { assertFaster, onDemand } from '../support/timing.ts'
 
 type Options = Omit<Parameters<typeof createApi>[0], 'mailkeep'>
 
@@ -172,6 +173,17 @@ describe('the description of the API', () => {
 })
 
 describe('GET /api/v1/openapi.json', () => {
+  test('costs little more than any other answer, because it needs no token', onDemand, async () => {
+    await using kit = await testMailkeep()
+    const { answer } = createApi({ mailkeep: kit.mailkeep })
+    const body = async () => new Uint8Array()
+    const ask = () => answer({ method: 'HEAD', target: '/api/v1/openapi.json', headers: { host: 'a.example' }, body })
+    await ask()
+    const startedMs = performance.now()
+    for (let at = 0; at < 1000; at++) await ask()
+    assertFaster(performance.now() - startedMs, 200, 'a thousand answers')
+  })
+
   test('needs no token, answers HEAD too, and 405 to other methods', async (t) => {
     const { call, url } = await openService(t)
     for (const options of [{ token: null }, { token: 'mk_unknown' }, {}]) {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
-import { createMailkeep, isMailkeepError } from '../../lib/index.ts'
+import { createMailkeep, isMailkeepError, type Logger } from '../../lib/index.ts'
 import { type Connection, plainQuery } from '../../lib/storage/connection.ts'
 import { GroupCommit, type GroupLimits, groupLimits } from '../../lib/storage/sqlite/group.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
@@ -332,7 +332,9 @@ describe('waiting for another connection', () => {
 
   test('a full disk refuses the write as unavailable, keeps earlier writes, and later writes succeed', async () => {
     const host = new Database(':memory:')
-    await using mailkeep = await createMailkeep({ database: sqlite(host), encryptionKey: randomBytes(32) })
+    const errors: Record<string, unknown>[] = []
+    const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => void errors.push({ ...fields }) }
+    await using mailkeep = await createMailkeep({ database: sqlite(host), encryptionKey: randomBytes(32), logger })
     const { client } = (await mailkeep.clients.bootstrap())!
     const acme = mailkeep.forClient(client.id)
     const list = await acme.lists.create({ name: 'News' })
@@ -345,6 +347,7 @@ describe('waiting for another connection', () => {
     const refused = results.filter((one) => one.status === 'rejected')
     assert.ok(refused.length > 0)
     for (const { reason } of refused) assert.ok(isMailkeepError(reason, 'unavailable'), String(reason))
+    assert.deepEqual(errors, [{ file: undefined, code: 'SQLITE_FULL' }], 'the log says so once, not for each write')
     const stored = (await acme.contacts.list()).data
     assert.equal(stored.length, results.length - refused.length, 'answered writes are stored, and no others')
     host.pragma('max_page_count = 1000000')

@@ -177,6 +177,18 @@ onSharedDatabases('a database', (open) => {
     await assert.rejects(other, (error) => isMailkeepError(error, 'conflict'))
   })
 
+  test('sealed with a new key make a process that has only the old one unready', async (t) => {
+    const mk = await open(t, { start: false })
+    await addEndpoint(mk, 'https://hook.example/')
+    const keys = { encryptionKey: randomBytes(32), previousEncryptionKeys: [mk.encryptionKey] }
+    const next = await open(t, { place: mk.place, ...keys, start: false })
+    assert.ok((await next.mailkeep.resealSecrets()) > 0)
+    assert.equal((await next.mailkeep.ready()).database, null)
+    const { ready, database } = await mk.mailkeep.ready()
+    assert.equal(ready, false)
+    assert.match(database!, /^The encryption key is not this database's/)
+  })
+
   test('can be sealed with a new key: the old one is needed until then, and the secrets do not change', async (t) => {
     const mk = await open(t, { start: false })
     const receiver = await openReceiver(t)

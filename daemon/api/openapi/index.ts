@@ -8,7 +8,14 @@ const maxCachedUrls = 16
 interface Cached {
   /** JSON text of the document without `openapi` and `servers`. */
   readonly rest: string
-  readonly byUrl: Map<string, string>
+  readonly byUrl: Map<string, Description>
+}
+
+interface Description {
+  /** JSON text. */
+  readonly text: string
+  /** Its length in UTF-8, which takes half a millisecond to count. */
+  readonly bytes: number
 }
 
 const cache = new WeakMap<ApiOptions, Cached>()
@@ -17,9 +24,8 @@ const cache = new WeakMap<ApiOptions, Cached>()
  * Describes the API as an OpenAPI 3.1 document.
  *
  * @param url Base URL as the caller sees it.
- * @returns JSON text.
  */
-export function describe(options: ApiOptions, url: string): string {
+export function describe(options: ApiOptions, url: string): Description {
   let cached = cache.get(options)
   if (!cached) {
     cached = { rest: JSON.stringify(documentFor(options)).slice(1), byUrl: new Map() }
@@ -31,8 +37,9 @@ export function describe(options: ApiOptions, url: string): string {
   const text = `{"openapi":"3.1.0","servers":[${JSON.stringify({ url })}],${rest}`
   const [oldest] = byUrl.keys()
   if (byUrl.size >= maxCachedUrls) byUrl.delete(oldest!)
-  byUrl.set(url, text)
-  return text
+  const described = { text, bytes: Buffer.byteLength(text) }
+  byUrl.set(url, described)
+  return described
 }
 
 function documentFor({ metrics, authenticate, mounted = false }: ApiOptions) {

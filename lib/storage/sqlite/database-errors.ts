@@ -1,4 +1,5 @@
 import { closed, MailkeepError, notFound } from '../../errors.ts'
+import type { Logger } from '../../logger.ts'
 import { otherDatabase, transactionEnded } from '../host-transaction.ts'
 import { destroyed } from '../kysely-connection.ts'
 
@@ -35,12 +36,22 @@ export function damaged(file: string | undefined, cause: unknown): MailkeepError
   return new MailkeepError('internal', message, { cause })
 }
 
+/** Minimum time between two log lines about the disk, because each write on a full disk fails. */
+const minReportIntervalMs = 60_000
+
 /**
  * Returns a function that maps the driver's errors. Errors of the machine that may pass become `unavailable`.
  *
- * @param file The database's path, for the message about a damaged file.
+ * @param file The database's path, for messages.
+ * @param logger Gets an error about a disk that is full or fails. Callers get a short message, and may be far away.
  */
-export function errorMapper(file: string | undefined): ErrorMapper {
+export function errorMapper(file: string | undefined, logger?: Logger): ErrorMapper {
+  let reportedMs = Number.NEGATIVE_INFINITY
+  const report = (code: string) => {
+    if (performance.now() - reportedMs < minReportIntervalMs) return
+    reportedMs = performance.now()
+    logger?.error({ file, code }, 'the database cannot be read or written: requests are refused')
+  }
   return (error, inHostTransaction = false) => {
     const code = codeOf(error)
     if (isNotOpen(error)) return inHostTransaction ? transactionEnded(error) : closed(error)
@@ -51,6 +62,7 @@ export function errorMapper(file: string | undefined): ErrorMapper {
     if (isDamaged(error)) return damaged(file, error)
     if (inHostTransaction && (isMissingTable(error) || isOfPostgres(error))) return otherDatabase(error)
     if (/^SQLITE_(FULL|IOERR|BUSY|LOCKED|READONLY|CANTOPEN|NOMEM)/.test(code)) {
+      if (!isLocked(error)) report(code)
       return new MailkeepError('unavailable', `The database cannot be written now (${code}).`, { cause: error })
     }
     return code.startsWith('SQLITE_')

@@ -36,7 +36,7 @@ export async function databaseOn({ writer, reader, ownHandles, file, locks, logg
     await retryWhileLocked(() => configure(handle), 'The database is locked.')
   const write = new PreparedConnection(writer)
   const indexSearch = searchIndexer()
-  const toMailkeepError = errorMapper(file)
+  const toMailkeepError = errorMapper(file, logger)
   const files = file === undefined ? undefined : new DatabaseFiles(file, logger)
   const group = new GroupCommit(target({ handle: writer, connection: write, indexSearch, toMailkeepError, files }))
   // `data_version` ignores commits of its own handle. If the host shares the handle, count the changed rows too.
