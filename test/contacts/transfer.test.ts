@@ -267,6 +267,16 @@ onEveryDatabase('imports', (open) => {
     assert.equal(await contacts.count(), 8000)
   })
 
+  test('end with an error of a batch at once, although their source is silent', async (t) => {
+    const { acme, list } = await openWithList(open, t)
+    async function* source() {
+      yield '{"email":"ada@example.org"}\n'
+      await acme.lists.delete(list.id)
+      await new Promise(() => {})
+    }
+    await assert.rejects(acme.contacts.import(list.id, source(), { format: 'ndjson' }), { code: 'not_found' })
+  })
+
   test('to another client’s list, or in an unknown format, read nothing', async (t) => {
     const { mailkeep, list } = await openWithList(open, t)
     const other = mailkeep.forClient((await mailkeep.clients.create({ name: 'other' })).id)
