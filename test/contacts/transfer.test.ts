@@ -176,6 +176,8 @@ onEveryDatabase('imports', (open) => {
         return true
       })
     }
+    const repeated = /Two columns have the name "Phone"\. Rename one of them, or delete it\./
+    await assert.rejects(load('csv', 'Email Address,Phone,First Name,Phone\n'), repeated)
     await assert.rejects(load('csv', 'email,,plan\n'), /Column 2 has no name. Found: "email", "", "plan"./)
     assert.deepEqual(await emails(), [])
     assert.deepEqual([await load('csv'), await load('csv', 'email\n'), await load('ndjson')], [counts, counts, counts])

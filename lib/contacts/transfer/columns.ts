@@ -143,7 +143,7 @@ function requireDistinct(columns: readonly Column[]): void {
 }
 
 function twice(name: string): MailkeepError {
-  return invalid('body', `Two columns have the name ${shown(name)}.`)
+  return invalid('body', `Two columns have the name ${shown(name)}. Rename one of them, or delete it.`)
 }
 
 /** Returns the error for a missing email column. The message omits cells that may be personal data. */
