@@ -78,6 +78,14 @@ onEveryDatabase('files of other products', (open) => {
     ])
   })
 
+  test('of files for listmonk, with nothing but address, name and attributes as JSON', async (t) => {
+    const { load, contacts } = await openWithList(open, t)
+    await load('email,name,attributes\nada@example.org,Ada,"{""city"": ""Bonn""}"\nbo@example.org,,\n')
+    await load('email,attributes,plan\ncyd@example.org,green,pro\n') // of another product
+    const found = (await contacts()).map(({ extra_attributes }) => extra_attributes)
+    assert.deepEqual(found, [{ city: 'Bonn' }, {}, { attributes: 'green', plan: 'pro' }])
+  })
+
   test('of Mailcoach, with tags and both times', async (t) => {
     const { load, contacts } = await openWithList(open, t)
     await load(

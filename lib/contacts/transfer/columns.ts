@@ -113,8 +113,10 @@ export function columnsOf(cells: readonly string[], map: ColumnMap): Column[] {
   return all
 }
 
+/** Whether these are the columns of an export of listmonk, or exactly those of the files that it imports. */
 function isListmonk(keys: readonly string[]): boolean {
-  return ['uuid', 'attributes', 'status'].every((name) => keys.includes(name))
+  const isExport = ['uuid', 'attributes', 'status'].every((name) => keys.includes(name))
+  return isExport || [...keys].sort().join() === 'attributes,email,name'
 }
 
 /** @throws MailkeepError `validation_failed` on `map.…`: the file has no such column, or two fields name the same one. */
