@@ -204,15 +204,17 @@ onEveryDatabase('unsubscribed people in an import', (open) => {
         'late@example.org,,,,Pending',
         'odd@example.org,,,soon,',
         'gold@example.org,,,,gold',
+        'far@example.org,,,9999-12-31 23:59:59 -0100,', // the year 10000 in UTC
       ].join('\n'),
     )
-    assert.deepEqual([report.created, report.updated, report.refused], [1, 2, 3])
+    assert.deepEqual([report.created, report.updated, report.refused], [1, 2, 4])
     assert.deepEqual(
       report.refused_rows.map(({ line, errors }) => [line, Object.keys(errors)]),
       [
         [5, ['status']],
         [6, ['unsubscribed_at']],
         [7, ['status']],
+        [8, ['unsubscribed_at']],
       ],
     )
     await mk.load('email\neverybody@example.org\n', { status: 'unsubscribed' })
