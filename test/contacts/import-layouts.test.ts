@@ -103,6 +103,22 @@ onEveryDatabase('files of other products', (open) => {
     assert.equal(bo!.unsubscribed_at, '2021-01-01T00:00:00.000000Z')
   })
 
+  test('of Mailcoach refuse those who have not confirmed, and keep the time of the others', async (t) => {
+    const { load, one, contacts } = await openWithList(open, t)
+    const file = [
+      'email,tags,subscribed_at,unsubscribed_at,extra_attributes',
+      'ada@example.org,,2020-01-01 00:00:00,,',
+      'bo@example.org,,,2021-01-01 00:00:00,',
+      'cyd@example.org,,,,',
+    ].join('\n')
+    const errors = { subscribed_at: ['The person has not confirmed the subscription.'] }
+    assert.deepEqual((await load(file)).refused_rows, [{ line: 4, errors }])
+    assert.deepEqual((await one('ada@example.org')).extra_attributes, { subscribed_at: '2020-01-01 00:00:00' })
+    assert.equal((await load(file, { status: 'unsubscribed' })).refused, 0)
+    await load('email,subscribed_at\ndan@example.org,\n') // of another product
+    assert.equal((await contacts()).length, 4)
+  })
+
   test('are mapped: a column by its name without case, spaces and underscores', async (t) => {
     const { load, one } = await openWithList(open, t)
     const map = { email: 'Kontakt', name: 'full_name', tags: 'Groups', plan: 'status' }

@@ -17,7 +17,8 @@ const stateFields = [
   'lists',
   'topics',
 ] as const
-type StateField = (typeof stateFields)[number]
+/** `subscribed_at` only in exports of Mailcoach: without it, and without `unsubscribed_at`, the person is unconfirmed. */
+type StateField = (typeof stateFields)[number] | 'subscribed_at'
 
 /** Where the cells of a column go: an input of `addToList`, the row's state, or nowhere. */
 export type Column =
@@ -103,6 +104,7 @@ export function columnsOf(cells: readonly string[], map: ColumnMap): Column[] {
   if (product) {
     for (const field of exportColumns[product].fields) if (!isTaken(field)) take(normalized(field), columnOf(field))
     for (const name of exportColumns[product].ignored) take(name, ignored)
+    if (product === 'extraattributes') take('subscribedat', { kind: 'state', name: 'subscribed_at' })
   }
   for (const name of refusedColumns) take(normalized(name), ignored)
   const all = columns.map((column, at): Column => column ?? { kind: 'input', name: names[at]! })
