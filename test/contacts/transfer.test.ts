@@ -269,14 +269,19 @@ onEveryDatabase('imports', (open) => {
     assert.equal(await contacts.count(), 8000)
   })
 
-  test('end with an error of a batch at once, although their source is silent', async (t) => {
+  test('end with an error of a batch at once, although their source is silent, and whatever it does later', async (t) => {
     const { acme, list } = await openWithList(open, t)
+    let fail = (_: Error) => {}
     async function* source() {
       yield '{"email":"ada@example.org"}\n'
       await acme.lists.delete(list.id)
-      await new Promise(() => {})
+      await new Promise((_, reject) => {
+        fail = reject
+      })
     }
     await assert.rejects(acme.contacts.import(list.id, source(), { format: 'ndjson' }), { code: 'not_found' })
+    fail(new Error('the disk is gone')) // as an unhandled rejection it would end the process
+    await new Promise((resolve) => setImmediate(resolve))
   })
 
   test('to another client’s list, or in an unknown format, read nothing', async (t) => {

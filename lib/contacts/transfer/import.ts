@@ -212,6 +212,7 @@ async function* batchesOf(chunks: AsyncIterable<Row[]>, convert: (row: Row) => I
   try {
     for (;;) {
       const next = reader.next()
+      next.catch(() => {}) // if the batch before fails, nothing waits for this read any more
       isReading = true
       if (batch.length > 0 && !(await settlesBy(next, dueMs))) {
         yield batch
@@ -249,16 +250,18 @@ async function settlesBy(promise: Promise<unknown>, dueMs: number): Promise<bool
   const waitMs = dueMs - performance.now()
   if (waitMs <= 0) return false
   let timer: NodeJS.Timeout | undefined
-  const settled = promise.then(
+  const due = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, waitMs, false)
+  })
+  const isSettled = promise.then(
     () => true,
     () => true,
   )
-  const due = new Promise<false>((resolve) => {
-    timer = setTimeout(resolve, waitMs, false)
-  })
-  const isSettled = await Promise.race([settled, due])
-  clearTimeout(timer)
-  return isSettled
+  try {
+    return await Promise.race([isSettled, due])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 async function* bytesOf(source: Chunks): AsyncGenerator<Uint8Array> {
