@@ -210,10 +210,17 @@ export const TimeText = v.config(
       /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/,
       'This must be a time with its offset, as in 2026-01-02T03:04:05Z.',
     ),
-    v.check((text) => !Number.isNaN(Date.parse(text)) && isDay(text.slice(0, 10)), 'This must be a time that exists.'),
+    v.check((text) => isInRange(Date.parse(text)) && isDay(text.slice(0, 10)), 'This must be a time that exists.'),
   ),
   { abortPipeEarly: true },
 )
+
+const [firstMs, lastMs] = [Date.parse('0000-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59.999Z')]
+
+/** In UTC, other years have another form, which sorts wrongly. */
+function isInRange(ms: number): boolean {
+  return ms >= firstMs && ms <= lastMs
+}
 
 /** `Date` takes the 30th of February for the 2nd of March. */
 function isDay(day: string): boolean {

@@ -1,7 +1,7 @@
 /** A client of the HTTP API for every platform with `fetch`: Node, browsers, Deno, Bun, edge. */
 
 import type { CallOptions, Listing, Page, QueryOf, Resources } from './methods.ts'
-import { operations, withoutKey } from './operations.ts'
+import { answeredWithContact, operations, withoutKey } from './operations.ts'
 import { type ClientOptions, errorFrom, type Request, send } from './request.ts'
 
 export type { CallOptions, Listing, Page } from './methods.ts'
@@ -38,7 +38,7 @@ export type Client = Omit<Resources, 'contacts'> & { readonly contacts: Resource
 
 /**
  * Creates a client of the API. It retries after network faults, 429 and 503; a POST is sent with an `Idempotency-Key`, so
- * that a repeated request has no second effect.
+ * that a repeated request has no second effect. A deletion whose answer was lost succeeds if the record is gone.
  *
  * @throws TypeError: `baseUrl` or `token` is missing.
  * @example
@@ -72,7 +72,8 @@ function methodOf(options: ClientOptions, route: string) {
     const takesKey = method === 'POST' && !withoutKey.has(route)
     const headers = takesKey ? { 'Idempotency-Key': idempotencyKey ?? crypto.randomUUID() } : {}
     const repeatable = method !== 'POST' || takesKey
-    return call(options, { method, path, query, body: input, headers, signal, repeatable })
+    const isDeletion = method === 'DELETE' && !answeredWithContact.has(route)
+    return call(options, { method, path, query, body: input, headers, signal, repeatable, isDeletion })
   }
 }
 

@@ -140,3 +140,10 @@ export const withoutKey: ReadonlySet<string> = new Set([
   'POST /lists/{listId}/contacts/import',
   'POST /contacts/import',
 ])
+
+/** DELETE routes that take something off a contact. The others delete the record of their path. */
+export const answeredWithContact: ReadonlySet<string> = new Set([
+  'DELETE /lists/{listId}/contacts/{contactId}',
+  'DELETE /contacts/{contactId}/tags',
+  'DELETE /contacts/{contactId}/topics/{topicId}',
+])

@@ -23,6 +23,8 @@ export interface Request {
   readonly signal?: AbortSignal | undefined
   /** Whether a second attempt can do no harm, even if the first one was processed. */
   readonly repeatable: boolean
+  /** Whether the request deletes the record of its path. */
+  readonly isDeletion?: boolean
   /** Whether the request or its answer is a file, which takes as long as it takes. */
   readonly isFile?: boolean
 }
@@ -63,6 +65,7 @@ export async function send<T>(
   read: (response: Response) => T | Promise<T>,
 ): Promise<T> {
   const { retries = defaultRetries, fetch = globalThis.fetch } = options
+  let isAnswerLost = false
   for (let attempt = 0; ; attempt++) {
     const isLast = attempt >= retries
     try {
@@ -70,11 +73,18 @@ export async function send<T>(
       if (response.ok) return await read(response)
       const isBusy = response.status === 503 || (attempt > 0 && isStillRunning(request, response))
       const mayRepeat = response.status === 429 || (isBusy && request.repeatable)
-      if (isLast || !mayRepeat) throw errorFrom(response, await response.text())
+      if (isLast || !mayRepeat) {
+        const error = errorFrom(response, await response.text())
+        // The attempt whose answer was lost has deleted the record.
+        const isDeleted = isAnswerLost && request.isDeletion && error.code === 'not_found'
+        if (!isDeleted) throw error
+        return await read(new Response(null, { status: 204 }))
+      }
       await response.body?.cancel()
       await pause(pauseMs(attempt, response.headers.get('retry-after')), request.signal)
     } catch (error) {
       if (error instanceof ApiError || isLast || !request.repeatable || request.signal?.aborted) throw error
+      isAnswerLost = true
       await pause(pauseMs(attempt, null), request.signal)
     }
   }

@@ -18,8 +18,15 @@ export interface Change {
 /** Browsers send far less. Other clients may send more. */
 const maxUserAgentCharacters = 500
 
-/** Records changes that were made, with the caller who made them. */
+/** Records changes that were made, with the caller who made them. They enrol the contacts in sequences, or end that. */
 export async function recordHistory(tx: Tx, changes: readonly Change[]): Promise<void> {
+  if (changes.length === 0) return
+  writeHistory(tx, changes)
+  await tx.local.onMemberships(tx, changes)
+}
+
+/** Records changes like `recordHistory`, without an effect on sequences. */
+export function writeHistory(tx: Tx, changes: readonly Change[]): void {
   if (changes.length === 0) return
   const { source, tokenId = null, ip = null, userAgent } = tx.caller
   const madeBy = {
@@ -40,7 +47,6 @@ export async function recordHistory(tx: Tx, changes: readonly Change[]): Promise
       ? queries.insertChange(tx, { ...rows[0]!, ...madeBy })
       : queries.insertChanges(tx, { changes: rows, ...madeBy }),
   )
-  await tx.local.onMemberships(tx, changes)
 }
 
 /** @param contactId A contact of the client. */

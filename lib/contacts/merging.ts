@@ -1,7 +1,7 @@
 /** Joins two contacts of one person. `bulk-merge.ts` merges the inputs of a batch that have the same e-mail address. */
 
 import { audit } from '../audit/operations.ts'
-import { moveHistoryOfContact } from '../consent/history.ts'
+import { moveHistoryOfContact, writeHistory } from '../consent/history.ts'
 import type { Context, Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { moveResultsOfContact } from '../idempotency/operations.ts'
@@ -56,7 +56,10 @@ export async function mergeContact(ctx: Context, key: ContactKey, input: MergeIn
     await deleteSource(tx, source, targetId)
     await audit(tx, 'contact.deleted', id)
     await audit(tx, 'contact.updated', targetId)
-    if (isUnsubscribed) await audit(tx, 'contact.unsubscribed', targetId)
+    if (isUnsubscribed) {
+      writeHistory(tx, [{ contactId: targetId, type: 'unsubscribed' }])
+      await audit(tx, 'contact.unsubscribed', targetId)
+    }
     const contact = await getContact(tx, targetId)
     if (contact.unsubscribed_at) {
       await tx.local.onMemberships(
@@ -95,6 +98,11 @@ async function moveMemberships(tx: Tx, source: number, target: number): Promise<
   }
   const [tagIds, listIds, topicIds] = [await copy('tags'), await copy('lists'), await copy('topics')]
   const lists = await findLists(tx, listIds)
+  // The sequences of the lists continue with the enrolments of the source: `recordHistory` would start them again.
+  writeHistory(tx, [
+    ...listIds.map((listId) => ({ contactId: target, type: 'list_joined' as const, listId })),
+    ...topicIds.map((topicId) => ({ contactId: target, type: 'topic_subscribed' as const, topicId })),
+  ])
   await forgetRequests(
     tx,
     [...lists.values()].map((list) => ({ contactId: target, list })),

@@ -134,6 +134,35 @@ onEveryDatabase('the history of a contact', (open) => {
     assert.deepEqual(await historyOf(acme, contact.id), [])
   })
 
+  test('ends with what a merge changed of the contact that stays', async (t) => {
+    const { mailkeep, acme } = await open(t, { start: false })
+    const [news, offers] = [await acme.lists.create({ name: 'News' }), await acme.lists.create({ name: 'Offers' })]
+    const topic = await acme.topics.create(offers.id, { name: 'Shoes' })
+    const { contact: old } = await acme.contacts.addToList(offers.id, { email: 'old@example.org' })
+    await acme.contacts.subscribeToTopic(old.id, topic.id)
+    await acme.contacts.addToList(news.id, { email: old.email })
+    await acme.contacts.unsubscribe(old.id)
+    const { contact: ada } = await acme.contacts.addToList(news.id, { email })
+    await acme.contacts.addToList(offers.id, { email })
+    await acme.contacts.removeFromList(offers.id, ada.id)
+    await acme.contacts.unsubscribe(ada.id)
+    await acme.contacts.resubscribe(ada.id)
+    await acme.contacts.merge(old.id, { into: ada.id })
+    await mailkeep.deliverDue()
+    const last = (await historyOf(acme, ada.id)).slice(-4)
+    assert.deepEqual(last.map(brief), [
+      'resubscribed',
+      `list_joined ${offers.id}`,
+      `topic_subscribed ${topic.id}`,
+      'unsubscribed',
+    ])
+    const { contact: spare } = await acme.contacts.addToList(news.id, { email: 'spare@example.org' })
+    const { length } = await historyOf(acme, ada.id)
+    await acme.contacts.merge(spare.id, { into: ada.id })
+    await mailkeep.deliverDue()
+    assert.equal((await historyOf(acme, ada.id)).length, length + 1, 'only that of the merged contact is added')
+  })
+
   test('follows a merged contact, and goes with an erased contact and with a deleted client', async (t) => {
     const { mailkeep, acme, acmeId, count } = await open(t, { start: false })
     const list = await acme.lists.create({ name: 'News' })

@@ -78,6 +78,14 @@ onEveryDatabase('files of other products', (open) => {
     ])
   })
 
+  test('of files for listmonk, with nothing but address, name and attributes as JSON', async (t) => {
+    const { load, contacts } = await openWithList(open, t)
+    await load('email,name,attributes\nada@example.org,Ada,"{""city"": ""Bonn""}"\nbo@example.org,,\n')
+    await load('email,attributes,plan\ncyd@example.org,green,pro\n') // of another product
+    const found = (await contacts()).map(({ extra_attributes }) => extra_attributes)
+    assert.deepEqual(found, [{ city: 'Bonn' }, {}, { attributes: 'green', plan: 'pro' }])
+  })
+
   test('of Mailcoach, with tags and both times', async (t) => {
     const { load, contacts } = await openWithList(open, t)
     await load(
@@ -93,6 +101,22 @@ onEveryDatabase('files of other products', (open) => {
       ['Ada Lovelace', ['beta', 'vip'], 'Bonn'],
     )
     assert.equal(bo!.unsubscribed_at, '2021-01-01T00:00:00.000000Z')
+  })
+
+  test('of Mailcoach refuse those who have not confirmed, and keep the time of the others', async (t) => {
+    const { load, one, contacts } = await openWithList(open, t)
+    const file = [
+      'email,tags,subscribed_at,unsubscribed_at,extra_attributes',
+      'ada@example.org,,2020-01-01 00:00:00,,',
+      'bo@example.org,,,2021-01-01 00:00:00,',
+      'cyd@example.org,,,,',
+    ].join('\n')
+    const errors = { subscribed_at: ['The person has not confirmed the subscription.'] }
+    assert.deepEqual((await load(file)).refused_rows, [{ line: 4, errors }])
+    assert.deepEqual((await one('ada@example.org')).extra_attributes, { subscribed_at: '2020-01-01 00:00:00' })
+    assert.equal((await load(file, { status: 'unsubscribed' })).refused, 0)
+    await load('email,subscribed_at\ndan@example.org,\n') // of another product
+    assert.equal((await contacts()).length, 4)
   })
 
   test('are mapped: a column by its name without case, spaces and underscores', async (t) => {
@@ -196,15 +220,17 @@ onEveryDatabase('unsubscribed people in an import', (open) => {
         'late@example.org,,,,Pending',
         'odd@example.org,,,soon,',
         'gold@example.org,,,,gold',
+        'far@example.org,,,9999-12-31 23:59:59 -0100,', // the year 10000 in UTC
       ].join('\n'),
     )
-    assert.deepEqual([report.created, report.updated, report.refused], [1, 2, 3])
+    assert.deepEqual([report.created, report.updated, report.refused], [1, 2, 4])
     assert.deepEqual(
       report.refused_rows.map(({ line, errors }) => [line, Object.keys(errors)]),
       [
         [5, ['status']],
         [6, ['unsubscribed_at']],
         [7, ['status']],
+        [8, ['unsubscribed_at']],
       ],
     )
     await mk.load('email\neverybody@example.org\n', { status: 'unsubscribed' })

@@ -176,6 +176,8 @@ onEveryDatabase('imports', (open) => {
         return true
       })
     }
+    const repeated = /Two columns have the name "Phone"\. Rename one of them, or delete it\./
+    await assert.rejects(load('csv', 'Email Address,Phone,First Name,Phone\n'), repeated)
     await assert.rejects(load('csv', 'email,,plan\n'), /Column 2 has no name. Found: "email", "", "plan"./)
     assert.deepEqual(await emails(), [])
     assert.deepEqual([await load('csv'), await load('csv', 'email\n'), await load('ndjson')], [counts, counts, counts])
@@ -265,6 +267,21 @@ onEveryDatabase('imports', (open) => {
     assert.equal((await acme.contacts.import(list.id, source(), { format: 'ndjson' })).created, 8000)
     assert.ok(ahead <= 3000, `${ahead} rows were read and not saved`)
     assert.equal(await contacts.count(), 8000)
+  })
+
+  test('end with an error of a batch at once, although their source is silent, and whatever it does later', async (t) => {
+    const { acme, list } = await openWithList(open, t)
+    let fail = (_: Error) => {}
+    async function* source() {
+      yield '{"email":"ada@example.org"}\n'
+      await acme.lists.delete(list.id)
+      await new Promise((_, reject) => {
+        fail = reject
+      })
+    }
+    await assert.rejects(acme.contacts.import(list.id, source(), { format: 'ndjson' }), { code: 'not_found' })
+    fail(new Error('the disk is gone')) // as an unhandled rejection it would end the process
+    await new Promise((resolve) => setImmediate(resolve))
   })
 
   test('to another client’s list, or in an unknown format, read nothing', async (t) => {

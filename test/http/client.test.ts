@@ -9,7 +9,7 @@ import { build } from 'esbuild'
 import { ApiError, createClient } from 'mailkeep/client'
 import { takesKey } from '../../daemon/api/idempotency.ts'
 import { routes } from '../../daemon/api/routes/index.ts'
-import { files, operations, withoutKey } from '../../daemon/client/operations.ts'
+import { answeredWithContact, files, operations, withoutKey } from '../../daemon/client/operations.ts'
 import { test } from '../support/databases.ts'
 import { overHttp } from '../support/harness.ts'
 
@@ -181,6 +181,22 @@ describe('a request of the client', () => {
     assert.equal(server.count(), 4)
   })
 
+  test('that deletes has done so when its answer is lost and the record is gone', async (t) => {
+    const missing = JSON.stringify({ code: 'not_found', message: 'No such record.' })
+    const server = await serve(t, (res, count) => {
+      if (count % 2 === 1) res.destroy()
+      else res.writeHead(404).end(missing)
+    })
+    const client = createClient(server)
+    assert.equal(await client.tags.delete(1), undefined)
+    assert.equal(server.count(), 2)
+    await assert.rejects(client.contacts.removeFromList(1, 2), { code: 'not_found' }) // it would answer the contact
+    const gone = await serve(t, (res) => res.writeHead(404).end(missing))
+    await assert.rejects(createClient(gone).tags.delete(1), { code: 'not_found' })
+    const proxy = await serve(t, (res, count) => (count === 1 ? res.destroy() : res.writeHead(404).end('<html>')))
+    await assert.rejects(createClient(proxy).tags.delete(1), { message: /baseUrl/ })
+  })
+
   test('that has no idempotency key is not repeated when its answer is lost', async (t) => {
     const server = await serve(t, (res) => res.destroy())
     const client = createClient(server)
@@ -239,6 +255,11 @@ describe('the client’s methods', () => {
   test('send an idempotency key where the API takes one', () => {
     const without = routes.filter((route) => route.method === 'POST' && !takesKey(route))
     assert.deepEqual([...withoutKey].sort(), without.map(({ path }) => `POST ${named(path)}`).sort())
+  })
+
+  test('that delete a record have no answer', () => {
+    const answered = routes.filter(({ method, answers }) => method === 'DELETE' && !(204 in answers))
+    assert.deepEqual([...answeredWithContact].sort(), answered.map(({ path }) => `DELETE ${named(path)}`).sort())
   })
 
   test('fit into 10 KB for a browser, without modules of Node', async () => {

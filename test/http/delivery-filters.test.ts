@@ -104,6 +104,7 @@ overHttp('the filters of deliveries', (open) => {
         ['since', '2026-01-02T03:04:05'],
         ['since', '2026-02-30T25:00:00Z'],
         ['since', '2026-04-31T00:00:00Z'],
+        ['since', '9999-12-31T23:59:59-01:00'], // the year 10000 in UTC
         ['state', 'failed'],
         ['cursor', 'x'],
         ['per_page', 0],

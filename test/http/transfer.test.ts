@@ -197,6 +197,46 @@ overHttp('the progress and the results of imports', (open) => {
     assert.equal((await call('GET', '/imports/999')).status, 404)
   })
 
+  test('are shown and stored a second after a row has come, before the file ends', async (t) => {
+    const opened = await openList(open, t)
+    for (const [headers, parts] of [
+      [csv, ['email\nada@example.org\nbob@', 'example.org\n']], // a row of CSV has come when the next one begins
+      [ndjson, ['{"email":"cyd@example.org"}\n{"email":"dan@', 'example.org"}\n']],
+    ] as const) {
+      const req = upload(opened, { ...headers, accept: 'application/x-ndjson', expect: '100-continue' })
+      const [continued, responded] = [once(req, 'continue'), once(req, 'response')]
+      req.flushHeaders()
+      await continued
+      const [res] = await responded
+      const results: Record<string, unknown>[] = []
+      res.setEncoding('utf8').on('data', (text: string) =>
+        results.push(
+          ...text
+            .trim()
+            .split('\n')
+            .map((one) => JSON.parse(one)),
+        ),
+      )
+      req.write(parts[0])
+      const [first] = await until(
+        async () => results,
+        ({ length }) => length > 0,
+      )
+      assert.equal(first!.status, 'created')
+      assert.deepEqual((await opened.data(200, 'GET', `/contacts/${first!.id}`)).lists, [opened.list])
+      await until(
+        () => opened.data(200, 'GET', `/imports/${res.headers['x-import-id']}`),
+        (found) => found.status === 'running' && found.created === 1,
+      )
+      req.end(parts[1])
+      await once(res, 'end')
+      assert.deepEqual(
+        results.map(({ status }) => status),
+        ['created', 'created'],
+      )
+    }
+  })
+
   test('end with the error of the file, and are recorded as failed', async (t) => {
     const { call, data, path } = await openList(open, t)
     const accept = { accept: 'application/x-ndjson' }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { test } from '../support/databases.ts'
 import {
@@ -12,6 +13,7 @@ import {
   onEveryDatabase,
   onSharedDatabases,
   openReceiver,
+  openSocket,
   type Reply,
   raise,
   until,
@@ -155,6 +157,34 @@ onSharedDatabases('the definition of success', (open) => {
     const { active, disabled_reason } = await mk.acme.webhooks.getEndpoint(id)
     assert.deepEqual([active, disabled_reason], [false, 'auto_failures'])
     assert.equal((await mk.acme.webhooks.getDelivery(id, waiting.id)).status, 'held')
+  })
+})
+
+onSharedDatabases('a status whose body breaks off', (open) => {
+  const cut = (status: string) => (socket: Socket) =>
+    socket.end(`HTTP/1.1 ${status}\r\nRetry-After: 7200\r\nContent-Length: 10\r\n\r\nabc`)
+
+  test('counts as the status does: 410 disables the endpoint, Retry-After of 429 and 503 is honoured', async (t) => {
+    const mk = await open(t)
+    const endpoints = new Map<string, number>()
+    for (const status of ['410 Gone', '429 Too Many Requests', '503 Service Unavailable', '500 Error', '200 OK']) {
+      endpoints.set(status.slice(0, 3), (await addEndpoint(mk, (await openSocket(t, cut(status))).url)).id)
+    }
+    await raise(mk)
+    const found: Record<string, unknown> = {}
+    for (const [status, id] of endpoints) {
+      const delivery = await attempted(mk, id, 1)
+      assert.equal(delivery.response_status, Number(status))
+      const waits = delivery.next_attempt_at ? Date.parse(delivery.next_attempt_at) - mk.clock.ms >= 7_000_000 : null
+      found[status] = [delivery.status, waits, (await mk.acme.webhooks.getEndpoint(id)).disabled_reason]
+    }
+    assert.deepEqual(found, {
+      200: ['pending', false, null],
+      410: ['failed', null, 'auto_failures'],
+      429: ['pending', true, null],
+      500: ['pending', false, null],
+      503: ['pending', true, null],
+    })
   })
 })
 

@@ -6,6 +6,9 @@ const yearFirst =
 /** Brevo: `02-01-2026 03:04:05`. */
 const dayFirst = /^(\d\d)-(\d\d)-(\d{4})(.*)$/
 
+/** Later years have five digits, which no record can have. */
+const lastMs = Date.parse('9999-12-31T23:59:59.999Z')
+
 /** Reads the time of a cell, in UTC if it names no zone. Returns undefined if it is none. */
 export function readTime(value: unknown): Timestamp | undefined {
   const text = String(value).trim().replace(dayFirst, '$3-$2-$1$4')
@@ -15,7 +18,7 @@ export function readTime(value: unknown): Timestamp | undefined {
   const [, sign, hours, minutes = '00'] = /^([+-])(\d\d):?(\d\d)?$/.exec(zone) ?? []
   const iso = `${year}-${month}-${day}T${hour}:${minute}:${second}`
   const ms = Date.parse(`${iso}${sign ? `${sign}${hours}:${minutes}` : 'Z'}`)
-  if (Number.isNaN(ms) || ms < 0 || !isCalendarDay(`${year}-${month}-${day}`)) return undefined
+  if (Number.isNaN(ms) || ms < 0 || ms > lastMs || !isCalendarDay(`${year}-${month}-${day}`)) return undefined
   // Microseconds as text, because a number of milliseconds would lose some.
   return timestamp(ms).replace(/\d{6}Z$/, `${fraction.slice(0, 6).padEnd(6, '0')}Z`)
 }

@@ -17,7 +17,8 @@ const stateFields = [
   'lists',
   'topics',
 ] as const
-type StateField = (typeof stateFields)[number]
+/** `subscribed_at` only in exports of Mailcoach: without it, and without `unsubscribed_at`, the person is unconfirmed. */
+type StateField = (typeof stateFields)[number] | 'subscribed_at'
 
 /** Where the cells of a column go: an input of `addToList`, the row's state, or nowhere. */
 export type Column =
@@ -103,6 +104,7 @@ export function columnsOf(cells: readonly string[], map: ColumnMap): Column[] {
   if (product) {
     for (const field of exportColumns[product].fields) if (!isTaken(field)) take(normalized(field), columnOf(field))
     for (const name of exportColumns[product].ignored) take(name, ignored)
+    if (product === 'extraattributes') take('subscribedat', { kind: 'state', name: 'subscribed_at' })
   }
   for (const name of refusedColumns) take(normalized(name), ignored)
   const all = columns.map((column, at): Column => column ?? { kind: 'input', name: names[at]! })
@@ -113,8 +115,10 @@ export function columnsOf(cells: readonly string[], map: ColumnMap): Column[] {
   return all
 }
 
+/** Whether these are the columns of an export of listmonk, or exactly those of the files that it imports. */
 function isListmonk(keys: readonly string[]): boolean {
-  return ['uuid', 'attributes', 'status'].every((name) => keys.includes(name))
+  const isExport = ['uuid', 'attributes', 'status'].every((name) => keys.includes(name))
+  return isExport || [...keys].sort().join() === 'attributes,email,name'
 }
 
 /** @throws MailkeepError `validation_failed` on `map.…`: the file has no such column, or two fields name the same one. */
@@ -143,7 +147,7 @@ function requireDistinct(columns: readonly Column[]): void {
 }
 
 function twice(name: string): MailkeepError {
-  return invalid('body', `Two columns have the name ${shown(name)}.`)
+  return invalid('body', `Two columns have the name ${shown(name)}. Rename one of them, or delete it.`)
 }
 
 /** Returns the error for a missing email column. The message omits cells that may be personal data. */

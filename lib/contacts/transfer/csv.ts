@@ -200,7 +200,7 @@ function rowReader(names: readonly string[], { map, emptyTags, keepSource }: Rea
     let hasState = false
     for (const [at, column] of columns.entries()) {
       const cell = marked.test(cells[at]!) ? cells[at]!.slice(1) : cells[at]!
-      if (column.kind === 'ignored' || (cell === '' && !(emptyTags && column.name === 'tags'))) continue
+      if (column.kind === 'ignored' || (cell === '' && !isKeptEmpty(column, emptyTags))) continue
       const value = isNames(column) ? namesOf(cell) : cell
       if (column.kind === 'input') fields.push([column.name, value])
       else {
@@ -211,6 +211,12 @@ function rowReader(names: readonly string[], { map, emptyTags, keepSource }: Rea
     const input = Object.fromEntries(fields) // not assignment, because a column may be called __proto__
     return { line, bytes, input, ...(hasState && { state: state as RowState }), ...source }
   }
+}
+
+/** Whether an empty cell says something. Otherwise it changes nothing. */
+function isKeptEmpty(column: Column, emptyTags: boolean): boolean {
+  if (column.kind === 'state') return column.name === 'subscribed_at'
+  return column.kind === 'input' && column.name === 'tags' && emptyTags
 }
 
 function isNames(column: Column): boolean {

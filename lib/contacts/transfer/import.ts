@@ -198,14 +198,32 @@ function reporterOf(progress: Counts) {
 /** A chunk of a file can contain thousands of rows. After this time the import yields to other work. */
 const maxTurnMs = 10
 
+/** Rows that have arrived are saved after this time, also when the source pauses before the batch is full. */
+const maxBatchAgeMs = 1000
+
 async function* batchesOf(chunks: AsyncIterable<Row[]>, convert: (row: Row) => ImportRow): AsyncGenerator<ImportRow[]> {
   let batch: ImportRow[] = []
   let bytes = 0
+  let dueMs = 0
   let failure: { error: unknown } | undefined
   const turn = new TurnLimit(maxTurnMs)
+  const reader = chunks[Symbol.asyncIterator]()
+  let isReading = false
   try {
-    for await (const rows of chunks) {
+    for (;;) {
+      const next = reader.next()
+      next.catch(() => {}) // if the batch before fails, nothing waits for this read any more
+      isReading = true
+      if (batch.length > 0 && !(await settlesBy(next, dueMs))) {
+        yield batch
+        batch = []
+        bytes = 0
+      }
+      const { done, value: rows } = await next
+      isReading = false
+      if (done) break
       for (const row of rows) {
+        if (batch.length === 0) dueMs = performance.now() + maxBatchAgeMs
         batch.push(convert(row))
         bytes += row.bytes
         if (turn.isOver()) await turn.next()
@@ -218,9 +236,32 @@ async function* batchesOf(chunks: AsyncIterable<Row[]>, convert: (row: Row) => I
     }
   } catch (error) {
     failure = { error }
+  } finally {
+    // Not awaited during a read: a source that is stuck would never answer.
+    const returned = Promise.resolve(reader.return?.()).catch(() => {})
+    if (!isReading) await returned
   }
   if (batch.length > 0) yield batch // also the rows before an error
   if (failure) throw failure.error
+}
+
+/** Returns whether a promise settles before this time of `performance.now()`. */
+async function settlesBy(promise: Promise<unknown>, dueMs: number): Promise<boolean> {
+  const waitMs = dueMs - performance.now()
+  if (waitMs <= 0) return false
+  let timer: NodeJS.Timeout | undefined
+  const due = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, waitMs, false)
+  })
+  const isSettled = promise.then(
+    () => true,
+    () => true,
+  )
+  try {
+    return await Promise.race([isSettled, due])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 async function* bytesOf(source: Chunks): AsyncGenerator<Uint8Array> {

@@ -66,8 +66,11 @@ function readState(
   isUnsubscribed: boolean,
 ): { restored: Restored | undefined; fields: [string, unknown][] } {
   const unsubscribed = readUnsubscribed(state) ?? (isUnsubscribed ? { at: null } : undefined)
+  if (state.subscribed_at === '' && !unsubscribed) throw unconfirmed('subscribed_at')
   const name = [state.first_name, state.last_name].filter((part) => typeof part === 'string' && part !== '').join(' ')
-  const fields: [string, unknown][] = [...attributesOf(state), ...(name ? [['name', name] as [string, unknown]] : [])]
+  const fields: [string, unknown][] = attributesOf(state)
+  if (state.subscribed_at) fields.push(['subscribed_at', state.subscribed_at])
+  if (name) fields.push(['name', name])
   const lists = namesIn('lists', state.lists).map((list) => validName('lists', nameOf(list)))
   const topics = namesIn('topics', state.topics).map((topic) => topicOf(topic, state.lists))
   // A time that cannot be read is no reason to lose the person.
@@ -114,11 +117,15 @@ function readStatus(value: unknown): { at: null } | undefined {
           .replace(/[\s_-]/g, '')
   if (subscribedStatuses.has(status)) return undefined
   if (unsubscribedStatuses.has(status)) return { at: null }
-  if (unconfirmedStatuses.has(status)) throw invalid('status', 'The person has not confirmed the subscription.')
+  if (unconfirmedStatuses.has(status)) throw unconfirmed('status')
   throw invalid(
     'status',
     'This must be subscribed or unsubscribed. To keep the column as an attribute, pass map[ATTRIBUTE] with its name.',
   )
+}
+
+function unconfirmed(field: string): MailkeepError {
+  return invalid(field, 'The person has not confirmed the subscription.')
 }
 
 function readTimeOf(field: string, value: string): Timestamp {

@@ -36,13 +36,14 @@ export function nextStep(
 ): Disposition {
   if (endingOf(outcome) === 'success') return { status: 'success' }
   if (outcome.kind === 'refused') return { status: 'failed', disable: false }
-  if (outcome.kind === 'answered' && outcome.status === 410) return { status: 'failed', disable: true }
+  // The status counts also when the body broke off.
+  if ('status' in outcome && outcome.status === 410) return { status: 'failed', disable: true }
   if (outcome.kind === 'interrupted') return { status: 'pending', delayMs: 0 }
   // Internal errors are retried too: they may pass, or an operator may fix the cause.
   const delaySeconds = retryScheduleSeconds[attempt - 1]
   if (delaySeconds === undefined) return { status: 'failed', disable: false }
   const scheduledMs = delaySeconds * 1000 * (1 + random / 5)
-  const retryAfterMs = outcome.kind === 'answered' ? Math.min(outcome.retryAfterMs ?? 0, dayMs) : 0
+  const retryAfterMs = 'retryAfterMs' in outcome ? Math.min(outcome.retryAfterMs ?? 0, dayMs) : 0
   return { status: 'pending', delayMs: Math.ceil(Math.max(scheduledMs, retryAfterMs)) }
 }
 

@@ -24,8 +24,14 @@ export interface Request {
 export type Outcome =
   /** The receiver answered. `body` is cut at a limit. */
   | { readonly kind: 'answered'; readonly status: number; readonly body: string; readonly retryAfterMs?: number }
-  /** No answer, or an incomplete one. `status` is set if its head arrived. */
-  | { readonly kind: 'failed'; readonly error: string; readonly timedOut: boolean; readonly status?: number }
+  /** No answer, or an incomplete one. `status` and `retryAfterMs` are those of its head, if that arrived. */
+  | {
+      readonly kind: 'failed'
+      readonly error: string
+      readonly timedOut: boolean
+      readonly status?: number
+      readonly retryAfterMs?: number
+    }
   /** An event handler returned. */
   | { readonly kind: 'handled' }
   /** An event handler threw. `body` is the error's text. */
@@ -127,7 +133,7 @@ class Answer implements Connections.DispatchHandler {
   #started = false
   #ended = false
   #status: number | undefined
-  #retryAfterMs: number | undefined
+  #retryAfter: { readonly retryAfterMs?: number } = {}
   #read = 0
 
   constructor(clock: Clock, timeoutMs: number) {
@@ -146,7 +152,8 @@ class Answer implements Connections.DispatchHandler {
     if (status < 200) return
     this.#status = status
     const value = headers['retry-after']
-    this.#retryAfterMs = retryAfterMs(status, Array.isArray(value) ? value[0] : value, this.#clock())
+    const waitMs = retryAfterMs(status, Array.isArray(value) ? value[0] : value, this.#clock())
+    this.#retryAfter = waitMs === undefined ? {} : { retryAfterMs: waitMs }
   }
 
   onResponseData(_: Controller, chunk: Buffer): void {
@@ -197,13 +204,12 @@ class Answer implements Connections.DispatchHandler {
 
   #answered(): void {
     const body = textOf(Buffer.concat(this.#chunks))
-    const retryAfter = this.#retryAfterMs === undefined ? {} : { retryAfterMs: this.#retryAfterMs }
-    this.end({ kind: 'answered', status: this.#status!, body, ...retryAfter })
+    this.end({ kind: 'answered', status: this.#status!, body, ...this.#retryAfter })
   }
 
   #fail(error: string, timedOut: boolean): void {
     const status = this.#status === undefined ? {} : { status: this.#status }
-    this.end({ kind: 'failed', error, timedOut, ...status })
+    this.end({ kind: 'failed', error, timedOut, ...status, ...this.#retryAfter })
   }
 }
 
