@@ -79,6 +79,20 @@ describe('smtp', () => {
     assert.equal(mail.text?.trimEnd(), message.text)
   })
 
+  test('names and subjects that look encoded are shown as they are, and hide no line breaks', async (t) => {
+    const server = await openMailServer(t)
+    const { send } = connect(t, server.port)
+    const encoded = '=?utf-8?Q?x=0D=0ABcc:_eve@example.org?= =?UTF-8?b?QWRh?='
+    await send({
+      from: { name: encoded, email: 'news@acme.example' },
+      to: { name: encoded, email: 'ada@example.org' },
+      subject: encoded,
+    })
+    const mail = await parsed(server.received[0]!)
+    for (const text of [mail.from?.name, mail.to?.[0]?.name, mail.subject])
+      assert.equal(text?.replaceAll('\u2060', ''), encoded)
+  })
+
   test('an internationalised domain is sent in its ASCII form', async (t) => {
     const server = await openMailServer(t)
     const { send } = connect(t, server.port)
