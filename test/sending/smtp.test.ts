@@ -310,6 +310,14 @@ describe('connections that fail', () => {
     assert.equal(lines.filter((line) => line === '.').length, 1, 'and the message is not sent again')
   })
 
+  test('an answer to the message that neither accepts nor refuses it is uncertain', async (t) => {
+    for (const answer of ['354 go on', '334 more', 'nonsense']) {
+      const { port, lines } = await openRawServer(t, afterMessage(answer))
+      await assert.rejects(connect(t, port).send(), isUncertainError, answer)
+      assert.equal(lines.filter((line) => line === '.').length, 1)
+    }
+  })
+
   test('no answer to the message is uncertain', async (t) => {
     const { port, lines } = await openRawServer(t, afterMessage(''))
     await assert.rejects(connect(t, port, { timeoutMs: 300 }).send(), isUncertainError)
