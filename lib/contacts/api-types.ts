@@ -34,7 +34,7 @@ export interface LinksApi {
    * Verifies the token of a link, `…/c/TOKEN/PURPOSE`, and returns its contact: after a merge, the one that stays.
    *
    * @param purpose `unsubscribe`, `preferences` or `confirm`.
-   * @throws MailkeepError `not_found`, always the same: the token is not valid for the purpose, or the contact was erased.
+   * @throws MailkeepError `not_found`, always the same: not valid for the purpose, erased contact, or nothing to confirm.
    */
   open(token: string, purpose: LinkPurpose): Promise<OpenedLink>
 }

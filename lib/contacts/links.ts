@@ -3,7 +3,9 @@ import { contactLink, type LinkPurpose, readLinkToken } from '../consent/links.t
 import type { Context } from '../context.ts'
 import { isMailkeepError, notFound } from '../errors.ts'
 import type { ContactKey } from './contact-key.ts'
+import { validSince } from './double-opt-in.ts'
 import { findMerged } from './merging-queries.ts'
+import { findRequest } from './pending-queries.ts'
 import { getContact } from './reading.ts'
 import type { Contact } from './schema.ts'
 
@@ -45,7 +47,7 @@ export interface OpenedLink {
  * Verifies the token of a link, `…/c/TOKEN/PURPOSE`, and returns its contact: after a merge, the one that stays.
  *
  * @param purpose `unsubscribe`, `preferences` or `confirm`.
- * @throws MailkeepError `not_found`, always the same: the token is not valid for the purpose, or the contact was erased.
+ * @throws MailkeepError `not_found`, always the same: not valid for the purpose, erased contact, or nothing to confirm.
  */
 export async function openLink(ctx: Context, token: string, purpose: LinkPurpose): Promise<OpenedLink> {
   const content = typeof token === 'string' ? readLinkToken(ctx, token, purpose) : undefined
@@ -56,9 +58,18 @@ export async function openLink(ctx: Context, token: string, purpose: LinkPurpose
     const own = { ...ctx, clientId }
     const merged = await findMerged(own, { client_id: clientId, contact_id: contactId, uuid: contactUuid })
     const contact = await getContact(own, merged?.into_id ?? contactId)
-    if (merged || contact.uuid === contactUuid) return { clientId, contact, listId }
+    const isContact = merged || contact.uuid === contactUuid
+    if (isContact && (listId === undefined || (await mayConfirm(own, contact, listId))))
+      return { clientId, contact, listId }
   } catch (error) {
     if (!isMailkeepError(error, 'not_found')) throw error
   }
   throw notFound('link')
+}
+
+/** Whether the contact was asked to confirm the list, or has confirmed it. */
+async function mayConfirm(ctx: Context, { id, lists }: Contact, listId: number): Promise<boolean> {
+  if (lists.some((list) => list.id === listId)) return true
+  const request = { contact_id: id, list_id: listId, requested_since: validSince(ctx) }
+  return (await findRequest(ctx, request)) !== undefined
 }

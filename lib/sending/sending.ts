@@ -77,10 +77,10 @@ const resendCancelled = 'The newsletter is cancelled: its uncertain messages can
 export async function resumeNewsletter(ctx: Context, id: number, input: ResumeInput = {}): Promise<Newsletter> {
   const { uncertain } = parse(ResumeOptions, input)
   return transact(ctx, async (tx) => {
-    const { status } = await lockNewsletter(tx, id)
+    const { status, counts } = await lockNewsletter(tx, id)
     if (status === 'cancelled' && uncertain === 'resend') throw invalid('status', resendCancelled)
     requireStatus(status, uncertain ? ['paused', 'sending', 'sent', 'cancelled'] : ['paused'], 'resumed')
-    const isActive = status === 'paused' || uncertain === 'resend'
+    const isActive = status === 'paused' || (uncertain === 'resend' && counts.uncertain > 0)
     const resumed = await changeStatus(tx, id, isActive ? 'sending' : status, 'newsletter.resumed')
     tx.transaction.afterCommit(tx.local.mail.wake)
     if (!uncertain) return resumed

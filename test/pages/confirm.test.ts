@@ -77,4 +77,16 @@ overHttp('the page to confirm a list', (open) => {
     await client.contacts.delete(id)
     assert.equal((await visit(confirm_url)).status, 404)
   })
+
+  test('shows no button after the address was changed, or the contact has left the list again', async (t) => {
+    const { confirm_url, client, list, id } = await ask(t, open)
+    const form = fieldsOf((await visit(confirm_url)).html, 'confirm')
+    assert.equal((await submit(confirm_url, form)).status, 200)
+    await client.contacts.removeFromList(list.id, id)
+    assert.equal((await visit(confirm_url)).status, 404)
+    assert.equal((await submit(confirm_url, form)).status, 404)
+    const other = await ask(t, open)
+    await other.client.contacts.changeEmail(other.id, { email: 'other@example.org' })
+    assert.equal((await visit(other.confirm_url)).status, 404)
+  })
 })

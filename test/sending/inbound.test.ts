@@ -111,6 +111,19 @@ describe('POST /inbound/ses', { skip: authority ? false : 'OPENSSL IS MISSING: S
     assert.deepEqual(await reasons(), ['ada@example.org complaint'])
   })
 
+  test('an address with an internationalised domain is found, in whichever form it is stored', async (t) => {
+    const { kit, post, signed, reasons, bounce } = await open(t)
+    const ascii = 'ada@xn--bcher-kva.example'
+    const Message = bounce('Permanent').replace('Ada@example.org', ascii)
+    const { id } = await kit.contact({ email: 'ada@bücher.example' })
+    assert.equal(await post(signed({ Message })), 200)
+    assert.deepEqual(await reasons(), ['ada@bücher.example hard_bounce'])
+    await kit.client.contacts.delete(id)
+    await kit.contact({ email: ascii })
+    assert.equal(await post(signed({ Message })), 200)
+    assert.deepEqual(await reasons(), [`${ascii} hard_bounce`])
+  })
+
   test('unknown clients and addresses are ignored', async (t) => {
     const { post, signed, isMailed, bounce } = await open(t)
     const other = bounce('Permanent').replace(/client-\d+/g, 'client-999')

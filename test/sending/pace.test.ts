@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { Pace, type Source } from '../../lib/sending/dispatch/pace.ts'
 import { test } from '../support/databases.ts'
-import { addAudience, addNewsletter, openAnother, openMail } from '../support/mail-harness.ts'
+import { addAudience, addNewsletter, content, openAnother, openMail } from '../support/mail-harness.ts'
 import { onEveryDatabase, onSharedDatabases } from '../support/webhook-harness.ts'
 
 const newsletter = (id: number, clientId: number, identityId = clientId): Source => ({
@@ -66,6 +66,28 @@ onEveryDatabase('a newsletter that is sent at a pace', (open) => {
     }
     const tookMs = mail.clock.read() - startedMs
     assert.ok(tookMs >= 1900 && tookMs < 2500, `${tookMs} ms`)
+  })
+})
+
+onEveryDatabase('a sequence without a sender of its own', (open) => {
+  test('keeps to one pace with the mail of the identity that it is sent from', async (t) => {
+    const mail = await openMail(t, { rate: 100, mail: { identityRate: 10 } }, open)
+    const { acme } = mail
+    const { identity, list } = await addAudience(mail, 0)
+    for (const from_identity_id of [null, identity.id]) {
+      const { id } = await acme.sequences.create({ name: 'Welcome', list_id: list.id, from_identity_id })
+      await acme.sequences.setSteps(id, { steps: [{ delay_seconds: 0, ...content }] })
+    }
+    await acme.contacts.addManyToList(
+      list.id,
+      Array.from({ length: 60 }, (_, at) => ({ email: `c${at}@example.org` })),
+    )
+    for (let ms = 0; ms <= 2000; ms += 50) {
+      await mail.run()
+      mail.advance(50)
+    }
+    const sent = mail.mailed().length
+    assert.ok(sent >= 20 && sent <= 22, `${sent}`)
   })
 })
 

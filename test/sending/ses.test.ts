@@ -39,7 +39,7 @@ async function open(t: TestContext, options: SesMailOptions = {}) {
   const { sesMail }: typeof import('mailkeep/ses') = await import(join(folder, 'lib/sending/transports/ses.ts'))
   const { made }: { made: object[] } = await import(join(place, 'index.js'))
   const transport = sesMail(options)
-  const send = (fields = {}) => transport.send({ ...message, ...fields }, AbortSignal.timeout(60_000))
+  const send = (fields = {}, signal = AbortSignal.timeout(60_000)) => transport.send({ ...message, ...fields }, signal)
   return { send, made }
 }
 
@@ -80,6 +80,14 @@ describe('Amazon SES', () => {
     assert.deepEqual(made, [{ maxAttempts: 1, region: 'eu-central-1' }])
   })
 
+  test('is not asked when the signal was aborted before', async (t) => {
+    const inputs: object[] = []
+    const client = { send: async (command: object) => inputs.push(command) }
+    const { send } = await open(t, { client })
+    await assert.rejects(send({}, AbortSignal.abort(new Error('shutting down'))), /shutting down/)
+    assert.deepEqual(inputs, [])
+  })
+
   for (const [kind, options] of [
     ['permanent', failing('MessageRejected', answered(400))],
     ['permanent', failing('BadRequestException', answered(400))],
@@ -88,7 +96,15 @@ describe('Amazon SES', () => {
     ['temporary', failing('SendingPausedException', answered(400))],
     ['temporary', failing('InternalFailure', answered(500))],
     ['temporary', failing('Error', { code: 'ECONNREFUSED' })],
+    ['temporary', failing('Error', { code: 'CERT_HAS_EXPIRED' })],
+    ['temporary', failing('Error', { code: 'ERR_TLS_CERT_ALTNAME_INVALID' })],
+    ['temporary', failing('Error', { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' })],
     ['temporary', failing('CredentialsProviderError')],
+    ['temporary', failing('Error', {}, 'Region is missing')],
+    ['temporary', failing('SyntaxError', answered(502), 'Unexpected token <')],
+    ['uncertain', failing('SyntaxError', answered(200), 'Unexpected token <')],
+    ['uncertain', failing('Error', { code: 'ECONNRESET', ...answered(200) }, 'aborted')],
+    ['uncertain', failing('SyntaxError', answered(504), 'Unexpected token <')],
     ['uncertain', failing('TimeoutError', { $metadata: { attempts: 1 } })],
     ['uncertain', failing('Error', { code: 'ECONNRESET' })],
     ['uncertain', failing('AbortError')],

@@ -79,6 +79,20 @@ describe('smtp', () => {
     assert.equal(mail.text?.trimEnd(), message.text)
   })
 
+  test('names and subjects that look encoded are shown as they are, and hide no line breaks', async (t) => {
+    const server = await openMailServer(t)
+    const { send } = connect(t, server.port)
+    const encoded = '=?utf-8?Q?x=0D=0ABcc:_eve@example.org?= =?UTF-8?b?QWRh?='
+    await send({
+      from: { name: encoded, email: 'news@acme.example' },
+      to: { name: encoded, email: 'ada@example.org' },
+      subject: encoded,
+    })
+    const mail = await parsed(server.received[0]!)
+    for (const text of [mail.from?.name, mail.to?.[0]?.name, mail.subject])
+      assert.equal(text?.replaceAll('\u2060', ''), encoded)
+  })
+
   test('an internationalised domain is sent in its ASCII form', async (t) => {
     const server = await openMailServer(t)
     const { send } = connect(t, server.port)
@@ -221,6 +235,15 @@ describe('what a reply means', () => {
     ['RCPT', '550 Requested action not taken: mailbox unavailable', 'unknown mailbox'],
     ['RCPT', '550 5.7.1 your message looks like spam, user unknown', 'permanent'],
     ['RCPT', '550 blocked by policy', 'permanent'],
+    [
+      'RCPT',
+      '550-Verification failed for <news@acme.example>\r\n550-No such user here\r\n550 Sender verify failed',
+      'permanent',
+    ],
+    ['RCPT', '550 Sender address rejected: user unknown in relay recipient table', 'permanent'],
+    ['RCPT', '550 SPF check failed: mailbox unavailable', 'permanent'],
+    ['RCPT', '550 Blocked as spam, mailbox unavailable', 'permanent'],
+    ['RCPT', '550 Too many invalid recipients', 'permanent'],
     ['RCPT', '552 5.2.2 mailbox full', 'permanent'],
     ['DATA', '451 4.3.0 try again', 'temporary'],
     ['DATA', '554 5.5.1 no valid recipients', 'permanent'],
@@ -294,6 +317,14 @@ describe('connections that fail', () => {
     const { port, lines } = await openRawServer(t, afterMessage('cut'))
     await assert.rejects(connect(t, port).send(), isUncertainError)
     assert.equal(lines.filter((line) => line === '.').length, 1, 'and the message is not sent again')
+  })
+
+  test('an answer to the message that neither accepts nor refuses it is uncertain', async (t) => {
+    for (const answer of ['354 go on', '334 more', 'nonsense']) {
+      const { port, lines } = await openRawServer(t, afterMessage(answer))
+      await assert.rejects(connect(t, port).send(), isUncertainError, answer)
+      assert.equal(lines.filter((line) => line === '.').length, 1)
+    }
   })
 
   test('no answer to the message is uncertain', async (t) => {

@@ -159,6 +159,25 @@ onEveryDatabase('the uncertain messages of a cancelled newsletter', (open) => {
   })
 })
 
+onEveryDatabase('a newsletter that was sent', (open) => {
+  test('stays as it is when its uncertain messages are sent again and it has none', async (t) => {
+    const scene = await openDraft(t, open, 3)
+    const { acme, id } = scene
+    await acme.newsletters.send(id)
+    await finish(scene)
+    const before = await acme.newsletters.get(id)
+    scene.advance(hourMs)
+    for (const change of [changes.resend, changes.skip]) {
+      const { status, finished_at } = await change(scene)
+      assert.deepEqual([status, finished_at], ['sent', before.finished_at])
+    }
+    await finish(scene)
+    const after = await acme.newsletters.get(id)
+    assert.deepEqual({ ...after, updated_at: before.updated_at }, before)
+    assert.equal(scene.mailed().length, 3)
+  })
+})
+
 onEveryDatabase('while a newsletter is sent', (open) => {
   test('its client is deleted: nothing more is sent, and other clients are not held up', async (t) => {
     const mail = await openMail(t, { connections: 1, rate: 10 }, open)

@@ -37,6 +37,12 @@ function canSend(source: string, { verified, local, waiting }: SourceFlags): Raw
   return sql`${isOpen} and ${local ? sql`(${from} is null or ${isKnown})` : isKnown}`
 }
 
+/** The identity that sends; without one, the one that `findSender` chooses. */
+function senderOf(source: string, { verified }: SourceFlags): RawBuilder<unknown> {
+  return sql`coalesce(${sql.ref(`${source}.from_identity_id`)}, (select min(i.id) from mailkeep_identity as i
+    where i.client_id = ${sql.ref(`${source}.client_id`)} ${verified ? sql`and i.identity_status = 'verified'` : sql``}))`
+}
+
 /**
  * Lists what is being sent and has work now or later, with the time of the first. Each costs a few index seeks. What has
  * no sender waits for one.
@@ -44,15 +50,15 @@ function canSend(source: string, { verified, local, waiting }: SourceFlags): Raw
 export const listSources = statement.all(
   {},
   (_, __, ___, flags) => sql<DueRow>`select * from (
-    select 'newsletter' as kind, n.id, n.client_id, n.from_identity_id, (select min(due_at) from mailkeep_message
+    select 'newsletter' as kind, n.id, n.client_id, ${senderOf('n', flags)} as from_identity_id, (select min(due_at) from mailkeep_message
       where newsletter_id = n.id and status = 'pending' and lease_until is null) as due_at
     from mailkeep_newsletter as n where n.status = 'sending' and ${canSend('n', flags)}
     union all
-    select 'sequence', s.id, s.client_id, s.from_identity_id, (select min(due_at) from mailkeep_message
+    select 'sequence', s.id, s.client_id, ${senderOf('s', flags)}, (select min(due_at) from mailkeep_message
       where sequence_id = s.id and status = 'pending' and lease_until is null)
     from mailkeep_sequence as s where s.status = 'active' and ${canSend('s', flags)}
     union all
-    select 'sequence', s.id, s.client_id, s.from_identity_id, (select min(due_at) from mailkeep_enrolment
+    select 'sequence', s.id, s.client_id, ${senderOf('s', flags)}, (select min(due_at) from mailkeep_enrolment
       where sequence_id = s.id and status = 'active' and due_at is not null)
     from mailkeep_sequence as s where s.status = 'active' and ${canSend('s', flags)}) as source
     where due_at is not null`,

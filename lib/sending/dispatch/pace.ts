@@ -6,7 +6,7 @@ export interface Source {
   readonly kind: 'newsletter' | 'sequence'
   readonly id: number
   readonly clientId: number
-  /** The sender identity; 0 when it is the client's first one. */
+  /** The sender identity; 0 if a local transport sends without one. */
   readonly identityId: number
 }
 

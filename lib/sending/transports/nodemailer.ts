@@ -10,10 +10,10 @@ export function mailOptions({ from, to, replyTo, subject, html, text, headers }:
     // As a prepared header it would make nodemailer's pool throw outside of any promise.
     ...(messageId === undefined ? {} : { messageId }),
     // Nodemailer would write line breaks encoded, and mail programs decode them.
-    from: { name: oneLine(from.name), address: from.email },
-    to: { name: oneLine(to.name ?? ''), address: to.email },
+    from: { name: headerText(from.name), address: from.email },
+    to: { name: headerText(to.name ?? ''), address: to.email },
     ...(replyTo === undefined ? {} : { replyTo: { name: '', address: replyTo } }),
-    subject,
+    subject: withoutEncodedWords(subject),
     html: withMailLines(html),
     text: withMailLines(text),
     // Prepared headers are written as they are. Nodemailer would fold List-Unsubscribe, which some receivers misread.
@@ -26,6 +26,18 @@ export function mailOptions({ from, to, replyTo, subject, html, text, headers }:
     disableFileAccess: true,
     disableUrlAccess: true,
   }
+}
+
+function headerText(text: string): string {
+  return withoutEncodedWords(oneLine(text))
+}
+
+/**
+ * Nodemailer writes a text that looks like an encoded word (RFC 2047) as it is, and mail programs would decode it, also to
+ * line breaks. With an invisible character inside it is no encoded word, and nodemailer encodes it as any other text.
+ */
+function withoutEncodedWords(text: string): string {
+  return text.replace(/=\?(?=[^?\s]*\?[bq]\?)/gi, '=\u2060?')
 }
 
 /** Nodemailer keeps the line ends of a content, and RFC 5322, 2.3 knows no other than CR and LF. */

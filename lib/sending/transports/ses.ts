@@ -26,17 +26,20 @@ interface SesError extends Error {
 /** Errors that concern this one message. All others concern the account or the network, and pass. */
 const refusals: readonly string[] = ['MessageRejected', 'BadRequestException']
 
-/** Errors that are thrown before the request is sent. */
-const unsentCodes: readonly unknown[] = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENETUNREACH', 'EHOSTUNREACH']
+/** Errors that are thrown before the request is sent: no connection, or the certificate of the other side is wrong. */
+const unsentCodes = /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH|UNABLE_TO_VERIFY_\w+|\w*CERT\w*)$/
+
+/** Errors of the SDK's settings, which it reads at the first request: credentials, and the region. */
+const unsentErrors = /^CredentialsProviderError:|^Error: Region /
 
 /**
  * Sends with the API v2 of Amazon SES. Needs the packages `@aws-sdk/client-sesv2` and `nodemailer`, and the permission
  * `ses:SendEmail`. A client of your own must not retry (`maxAttempts: 1`): SES would send a message twice whose first
  * answer was lost.
  *
- * - `temporary`: throttling, a paused account, an address that is not verified, or no connection.
+ * - `temporary`: throttling, a paused account, an address that is not verified, no connection, or no region.
  * - `permanent`: SES rejects the message. Unknown mailboxes are reported later, by SNS.
- * - UncertainError: the request was sent, and no answer came.
+ * - UncertainError: the request was sent, and no answer came, or none that can be read.
  *
  * @throws MailkeepError `validation_failed` on an unknown option; when a message is sent: the SDK cannot be loaded.
  */
@@ -49,6 +52,7 @@ export function sesMail(options: SesMailOptions = {}): MailTransport {
       const { SESv2Client, SendEmailCommand } = await loadSesSdk()
       client ??= new SESv2Client({ maxAttempts: 1, ...(region === undefined ? {} : { region }) })
       const command = new SendEmailCommand(await inputFor(message, configurationSet))
+      signal.throwIfAborted()
       const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
       try {
         const { MessageId } = (await client.send(command as never, { abortSignal })) as { MessageId?: string }
@@ -77,9 +81,16 @@ async function inputFor(message: MailMessage, configurationSet: string | undefin
 /** @throws UncertainError */
 function outcomeOf(error: SesError): MailOutcome {
   const text = withoutAddresses(`${error.name}: ${error.message}`).slice(0, 500)
-  const isAnswered = error.$metadata?.httpStatusCode !== undefined
-  const isUnsent = unsentCodes.includes(error.code) || error.name === 'CredentialsProviderError'
-  if (!isAnswered && !isUnsent) throw new UncertainError(text, { cause: error })
+  const isUnsent = unsentCodes.test(error.code ?? '') || unsentErrors.test(text)
+  if (!isUnsent && !isRefusal(error.$metadata?.httpStatusCode)) throw new UncertainError(text, { cause: error })
   const isRefused = refusals.includes(error.name) && !/not verified/i.test(error.message)
   return isRefused ? { kind: 'permanent', error: text, unknownMailbox: false } : { kind: 'temporary', error: text }
+}
+
+/**
+ * Whether SES answered that it did not accept the message. After a 2xx it did, but its answer cannot be read. A 504 is of a
+ * proxy that got no answer from SES.
+ */
+function isRefusal(status: number | undefined): boolean {
+  return status !== undefined && status >= 300 && status !== 504
 }

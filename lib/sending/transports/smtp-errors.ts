@@ -22,6 +22,9 @@ const unknownMailboxStatus = /\b5\.1\.(?:1|2|3|6|10)\b/
 const unknownMailboxText =
   /(?:user|mailbox|recipient|address|account)\b.{0,40}\b(?:unknown|not found|does(?: not|n't) exist|unavailable)|no such (?:user|mailbox|recipient|address)|(?:unknown|invalid) (?:user|mailbox|recipient)/i
 
+/** A refusal of the sender, its server or the content. It may say `no such user` of the sender's address. */
+const otherReason = /\b(?:sender|spf|dkim|dmarc|spam|policy|blocked|too many)\b/i
+
 const maxErrorCharacters = 500
 
 /** Maps a refusal of the message to `permanent`, and everything else to `temporary`. */
@@ -49,5 +52,5 @@ function isRefusal({ code, responseCode, command }: SmtpError): boolean {
 
 function isUnknownMailbox({ responseCode, response = '' }: SmtpError): boolean {
   if (/\b5\.\d{1,3}\.\d{1,3}\b/.test(response)) return unknownMailboxStatus.test(response)
-  return [550, 551, 553].includes(responseCode ?? 0) && unknownMailboxText.test(response)
+  return [550, 551, 553].includes(responseCode ?? 0) && unknownMailboxText.test(response) && !otherReason.test(response)
 }

@@ -50,7 +50,7 @@ type Pool = Awaited<ReturnType<typeof openPool>>
  *
  * - `temporary`: a 4xx reply, a failed connection, TLS or login.
  * - `permanent`: a 5xx reply to the sender, the recipient or the message.
- * - UncertainError: the connection was lost after the whole message was written, and before the reply.
+ * - UncertainError: the whole message was written, and the connection was lost before the reply, or the reply says nothing.
  *
  * @throws MailkeepError `validation_failed` on a wrong or unknown option.
  * @example
@@ -155,7 +155,8 @@ async function sendThrough(pool: Pool, message: MailMessage, signal: AbortSignal
     return { kind: 'sent', ...(id === undefined ? {} : { providerMessageId: id }) }
   } catch (cause) {
     const error = cause as SmtpError
-    const isAnswered = error.responseCode !== undefined
+    // A lower reply, such as a second 354, says neither that the message was accepted nor that it was refused.
+    const isAnswered = error.responseCode !== undefined && error.responseCode >= 400
     if (!isAnswered && handOver.stream?.readableEnded)
       throw new UncertainError(withoutAddresses(error.message), { cause })
     return outcomeOf(error)
