@@ -1,0 +1,383 @@
+import type { Scenario } from '../support/scenarios.ts'
+
+const bo = { email: 'Bo@Example.org', name: 'Bo', tags: ['vip'], company: 'Acme' }
+
+/** Tags, lists, topics, contacts, segments and consent. */
+export const contacts: readonly Scenario[] = [
+  // Tags
+  {
+    name: 'creates a tag',
+    request: 'POST /tags',
+    body: { name: ' vip ' },
+    status: 201,
+    data: { name: 'vip' },
+    keep: 'vipId',
+  },
+  {
+    name: 'refuses a name that is taken in any case',
+    request: 'POST /tags',
+    body: { name: 'VIP' },
+    status: 422,
+    refused: ['name'],
+  },
+  {
+    name: 'lists the tags',
+    request: 'GET /tags',
+    status: 200,
+    data: [{ id: ':tagId' }, { id: ':vipId', name: 'vip' }],
+  },
+  {
+    name: 'renames a tag',
+    request: 'PATCH /tags/:tagId',
+    body: { name: 'old' },
+    status: 200,
+    data: { id: ':tagId', name: 'old' },
+  },
+
+  // Lists and topics
+  {
+    name: 'creates a list',
+    request: 'POST /lists',
+    body: { name: 'News' },
+    status: 201,
+    data: { name: 'News' },
+    keep: 'newsId',
+  },
+  { name: 'shows a list', request: 'GET /lists/:listId', status: 200, data: { id: ':listId' } },
+  {
+    name: 'counts the contacts of lists',
+    request: 'GET /lists',
+    query: 'counts=1',
+    status: 200,
+    data: [{ contacts_count: 1 }, { contacts_count: 0 }],
+  },
+  {
+    name: 'renames a list',
+    request: 'PATCH /lists/:listId',
+    body: { name: 'Monthly' },
+    status: 200,
+    data: { name: 'Monthly' },
+  },
+  {
+    name: 'creates a topic',
+    request: 'POST /lists/:listId/topics',
+    body: { name: 'Offers' },
+    status: 201,
+    data: { list_id: ':listId', description: null },
+    keep: 'offersId',
+  },
+  {
+    name: 'lists the topics of a list',
+    request: 'GET /lists/:listId/topics',
+    status: 200,
+    data: [{ id: ':topicId' }, { name: 'Offers' }],
+  },
+  {
+    name: 'describes a topic',
+    request: 'PATCH /topics/:topicId',
+    body: { description: 'Weekly' },
+    status: 200,
+    data: { description: 'Weekly' },
+  },
+
+  // Contacts on lists
+  {
+    name: 'creates a contact',
+    request: 'POST /lists/:listId/contacts',
+    body: bo,
+    status: 201,
+    data: {
+      email: 'Bo@Example.org',
+      extra_attributes: { company: 'Acme' },
+      tags: [{ id: ':vipId' }],
+      lists: [{ id: ':listId' }],
+    },
+    events: ['contact.subscribed'],
+    keep: 'boId',
+  },
+  {
+    name: 'matches a contact without regard to case, and raises nothing twice',
+    request: 'POST /lists/:listId/contacts',
+    body: { email: 'bo@example.org', tags: ['new'] },
+    status: 200,
+    data: { id: ':boId', email: 'Bo@Example.org', name: 'Bo', tags: [{ name: 'vip' }, { name: 'new' }] },
+  },
+  {
+    name: 'raises an event for each list that a contact joins',
+    request: 'POST /lists/:newsId/contacts',
+    body: { email: 'bo@example.org' },
+    status: 200,
+    events: ['contact.subscribed'],
+  },
+  {
+    name: 'refuses an address that is none',
+    request: 'POST /lists/:listId/contacts',
+    body: { email: 'bo' },
+    status: 422,
+    refused: ['email'],
+  },
+  {
+    name: 'creates a contact on no list, without an event',
+    request: 'POST /contacts',
+    body: { email: 'cy@example.org' },
+    status: 200,
+    data: { lists: [] },
+    keep: 'cyId',
+  },
+  { name: 'shows a contact', request: 'GET /contacts/:contactId', status: 200, data: { topics: [{ id: ':topicId' }] } },
+  { name: 'knows no other contact', request: 'GET /contacts/999999', status: 404 },
+  {
+    name: 'replaces tags, and merges attributes',
+    request: 'PUT /contacts/:boId',
+    body: { tags: [], city: 'Rotterdam' },
+    status: 200,
+    data: { tags: [], extra_attributes: { company: 'Acme', city: 'Rotterdam' } },
+  },
+  {
+    name: 'changes no address',
+    request: 'PUT /contacts/:boId',
+    body: { email: 'b@example.org' },
+    status: 422,
+    refused: ['email'],
+  },
+  {
+    name: 'finds contacts by list and search',
+    request: 'GET /contacts',
+    query: 'lists[]=:newsId&search=EXAMPLE',
+    status: 200,
+    data: [{ id: ':boId' }],
+  },
+  {
+    name: 'refuses a filter that does not exist',
+    request: 'GET /contacts',
+    query: 'list=1',
+    status: 422,
+    refused: ['list'],
+  },
+  {
+    name: 'counts contacts',
+    request: 'GET /contacts/count',
+    query: 'lists[]=:listId',
+    status: 200,
+    data: { count: 2 },
+  },
+  {
+    name: 'subscribes to a topic of a list that the contact is on',
+    request: 'PUT /contacts/:boId/topics/:offersId',
+    status: 200,
+    data: { topics: [{ id: ':offersId' }] },
+  },
+  {
+    name: 'refuses a topic of another list',
+    request: 'PUT /contacts/:cyId/topics/:offersId',
+    status: 422,
+    refused: ['topic_id'],
+  },
+  {
+    name: 'unsubscribes from a topic',
+    request: 'DELETE /contacts/:boId/topics/:offersId',
+    status: 200,
+    data: { topics: [] },
+  },
+
+  // Subscription
+  {
+    name: 'unsubscribes a contact',
+    request: 'POST /contacts/:boId/unsubscribe',
+    status: 200,
+    data: { unsubscribed_at: /Z$/, unsubscribed_by_contact: false },
+    events: ['contact.unsubscribed'],
+  },
+  { name: 'raises no second event', request: 'POST /contacts/:boId/unsubscribe', status: 200 },
+  {
+    name: 'leaves somebody unsubscribed who joins a list',
+    request: 'POST /lists/:listId/contacts',
+    body: { email: 'bo@example.org' },
+    status: 200,
+    data: { unsubscribed_at: /Z$/ },
+  },
+  {
+    name: 'resubscribes a contact',
+    request: 'POST /contacts/:boId/resubscribe',
+    status: 200,
+    data: { unsubscribed_at: null },
+    events: ['contact.resubscribed'],
+  },
+  {
+    name: 'takes a contact off a list',
+    request: 'DELETE /lists/:newsId/contacts/:boId',
+    status: 200,
+    data: { lists: [{ id: ':listId' }] },
+  },
+  { name: 'succeeds for a contact that is not on it', request: 'DELETE /lists/:newsId/contacts/:boId', status: 200 },
+
+  // Changes beyond the contract
+  {
+    name: 'adds tags',
+    request: 'POST /contacts/:boId/tags',
+    body: { tags: ['a', 'b'] },
+    status: 200,
+    data: { tags: [{ name: 'a' }, { name: 'b' }] },
+  },
+  {
+    name: 'removes tags',
+    request: 'DELETE /contacts/:boId/tags',
+    body: { tags: ['A'] },
+    status: 200,
+    data: { tags: [{ name: 'b' }] },
+  },
+  {
+    name: 'changes an address',
+    request: 'POST /contacts/:boId/email',
+    body: { email: 'bob@example.org' },
+    status: 200,
+    data: { email: 'bob@example.org' },
+  },
+  {
+    name: 'refuses the address of another contact',
+    request: 'POST /contacts/:boId/email',
+    body: { email: 'cy@example.org' },
+    status: 422,
+    refused: ['email'],
+  },
+  {
+    name: 'makes links for mails',
+    request: 'POST /contacts/:boId/links',
+    status: 200,
+    data: { unsubscribe_url: /\/c\/[^/]+\/unsubscribe$/, preferences_url: /\/c\// },
+  },
+  {
+    name: 'reports each operation of a batch',
+    request: 'POST /contacts/batch',
+    body: {
+      operations: [
+        { op: 'upsert', email: 'di@example.org', lists: [':listId'] },
+        { op: 'upsert', email: 'di' },
+      ],
+    },
+    status: 200,
+    events: ['contact.subscribed'],
+  },
+  {
+    name: 'merges two contacts',
+    request: 'POST /contacts/:cyId/merge',
+    body: { into: ':boId' },
+    status: 200,
+    data: { id: ':boId' },
+  },
+  { name: 'knows no merged contact', request: 'GET /contacts/:cyId', status: 404 },
+
+  // Import and export
+  {
+    name: 'imports a file',
+    request: 'POST /lists/:listId/contacts/import',
+    csv: 'email,name\ned@example.org,Ed\nnobody,X\n',
+    status: 200,
+    data: { total: 2, created: 1, refused: 1 },
+    events: ['contact.subscribed'],
+  },
+  {
+    name: 'imports people who left as unsubscribed, without an event',
+    request: 'POST /contacts/import',
+    query: 'status=unsubscribed',
+    csv: 'email\nfay@example.org\n',
+    status: 200,
+    data: { created: 1 },
+  },
+  {
+    name: 'lists the imports',
+    request: 'GET /imports',
+    status: 200,
+    data: [{ created: 1 }, { created: 1 }, { id: ':importId' }],
+  },
+  { name: 'shows an import', request: 'GET /imports/:importId', status: 200, data: { status: 'finished', rows: 0 } },
+  { name: 'exports contacts', request: 'GET /contacts/export', query: 'format=csv', status: 200 },
+
+  // Segments
+  {
+    name: 'creates a segment',
+    request: 'POST /segments',
+    body: { name: 'In Rotterdam', filters: { lists: [':listId'], search: 'bob' } },
+    status: 201,
+    data: { filters: { lists: [':listId'] } },
+    keep: 'rotterdamId',
+  },
+  {
+    name: 'lists the contacts of a segment',
+    request: 'GET /contacts',
+    query: 'segment=:rotterdamId',
+    status: 200,
+    data: [{ id: ':boId' }],
+  },
+  {
+    name: 'refuses a filter that segments do not have',
+    request: 'POST /segments',
+    body: { name: 'x', filters: { colour: 'red' } },
+    status: 422,
+    refused: ['filters.colour'],
+  },
+  {
+    name: 'lists the segments',
+    request: 'GET /segments',
+    status: 200,
+    data: [{ id: ':segmentId' }, { id: ':rotterdamId' }],
+  },
+  { name: 'shows a segment', request: 'GET /segments/:segmentId', status: 200, data: { id: ':segmentId' } },
+  {
+    name: 'renames a segment',
+    request: 'PATCH /segments/:segmentId',
+    body: { name: 'All' },
+    status: 200,
+    data: { name: 'All' },
+  },
+  { name: 'deletes a segment', request: 'DELETE /segments/:segmentId', status: 204 },
+
+  // History, suppression and erasure
+  {
+    name: 'shows what happened to a contact',
+    request: 'GET /contacts/:contactId/history',
+    status: 200,
+    data: [{ type: 'topic_subscribed' }, { type: 'list_joined' }],
+  },
+  { name: 'gives a person all data', request: 'GET /contacts/:contactId/data', status: 200 },
+  {
+    name: 'suppresses an address',
+    request: 'POST /suppressions',
+    body: { email: 'gil@example.org' },
+    status: 201,
+    data: { reason: 'manual' },
+    keep: 'gilId',
+  },
+  {
+    name: 'lists the suppressions',
+    request: 'GET /suppressions',
+    status: 200,
+    data: [{ id: ':suppressionId' }, { id: ':gilId' }],
+  },
+  { name: 'lifts a suppression', request: 'DELETE /suppressions/:gilId', status: 204 },
+  {
+    name: 'erases a contact, and suppresses the address',
+    request: 'DELETE /contacts/:boId',
+    query: 'suppress=true',
+    status: 204,
+  },
+  {
+    name: 'leaves an erased person out, and says why',
+    request: 'POST /lists/:listId/contacts/import',
+    csv: 'email\nbob@example.org\n',
+    status: 200,
+    data: { total: 1, created: 0, refused: 1, refused_rows: [{ errors: { email: [/suppressed/] } }] },
+  },
+
+  // What is deleted
+  { name: 'deletes a topic', request: 'DELETE /topics/:topicId', status: 204 },
+  { name: 'deletes a list, and keeps its contacts', request: 'DELETE /lists/:listId', status: 204 },
+  {
+    name: 'shows a contact without the deleted list and topic',
+    request: 'GET /contacts/:contactId',
+    status: 200,
+    data: { lists: [], topics: [] },
+  },
+  { name: 'deletes a tag', request: 'DELETE /tags/:tagId', status: 204 },
+  { name: 'knows no deleted tag', request: 'DELETE /tags/:tagId', status: 404 },
+]

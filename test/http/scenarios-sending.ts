@@ -1,0 +1,205 @@
+import type { Scenario } from '../support/scenarios.ts'
+
+const html = '<p>Dear {{ contact.name }}</p><a href="{{ unsubscribe_url }}">Leave</a>'
+const news = { name: 'May', subject: 'News for {{ contact.name }}', html, audience: { lists: [':listId'] } }
+const step = { delay_seconds: 0, subject: 'Welcome', html }
+
+/** Sender identities, newsletters and sequences. */
+export const sending: readonly Scenario[] = [
+  // Sender identities
+  {
+    name: 'adds a sender',
+    request: 'POST /email-identities',
+    body: { email: 'news@acme.example', name: 'Acme' },
+    status: 201,
+    data: { email: 'news@acme.example' },
+    keep: 'senderId',
+  },
+  {
+    name: 'refuses a sender that is there',
+    request: 'POST /email-identities',
+    body: { email: 'NEWS@acme.example' },
+    status: 422,
+    refused: ['email'],
+  },
+  {
+    name: 'lists the senders',
+    request: 'GET /email-identities',
+    status: 200,
+    data: [{ id: ':identityId' }, { id: ':senderId' }],
+  },
+  { name: 'shows a sender', request: 'GET /email-identities/:identityId', status: 200, data: { id: ':identityId' } },
+  {
+    name: 'checks a sender again',
+    request: 'POST /email-identities/:identityId/refresh',
+    status: 200,
+    data: { id: ':identityId' },
+  },
+
+  // Newsletters
+  {
+    name: 'creates a draft',
+    request: 'POST /newsletters',
+    body: news,
+    status: 201,
+    data: { name: 'May', status: 'draft', counts: { recipients: 0 } },
+    keep: 'mayId',
+  },
+  {
+    name: 'refuses html without a link to unsubscribe',
+    request: 'POST /newsletters',
+    body: { ...news, html: '<p>Hello</p>' },
+    status: 422,
+    refused: ['html'],
+  },
+  {
+    name: 'lists the newsletters, newest first',
+    request: 'GET /newsletters',
+    status: 200,
+    data: [{ id: ':mayId' }, { id: ':newsletterId' }],
+  },
+  {
+    name: 'shows a newsletter',
+    request: 'GET /newsletters/:newsletterId',
+    status: 200,
+    data: { id: ':newsletterId', status: 'draft' },
+  },
+  {
+    name: 'changes a draft',
+    request: 'PATCH /newsletters/:newsletterId',
+    body: { subject: 'June' },
+    status: 200,
+    data: { subject: 'June' },
+  },
+  { name: 'counts the audience', request: 'GET /newsletters/:newsletterId/audience', status: 200, data: { count: 2 } },
+  {
+    name: 'shows what a contact would get',
+    request: 'POST /newsletters/:newsletterId/preview',
+    body: { contact_id: ':contactId' },
+    status: 200,
+    data: { subject: 'June' },
+  },
+  {
+    name: 'sends a test at once',
+    request: 'POST /newsletters/:newsletterId/test',
+    body: { emails: ['me@acme.example'] },
+    status: 200,
+    data: [{ email: 'me@acme.example', status: 'sent' }],
+  },
+  {
+    name: 'schedules a newsletter',
+    request: 'POST /newsletters/:newsletterId/send',
+    body: { at: '2999-01-01T00:00:00Z' },
+    status: 202,
+    data: { status: 'scheduled' },
+  },
+  {
+    name: 'pauses no newsletter that is not under way',
+    request: 'POST /newsletters/:newsletterId/pause',
+    status: 422,
+    refused: ['status'],
+  },
+  { name: 'starts a newsletter', request: 'POST /newsletters/:mayId/send', status: 202, data: { status: 'sending' } },
+  { name: 'pauses it', request: 'POST /newsletters/:mayId/pause', status: 200, data: { status: 'paused' } },
+  { name: 'resumes it', request: 'POST /newsletters/:mayId/resume', status: 200, data: { status: 'sending' } },
+  { name: 'deletes no newsletter that is under way', request: 'DELETE /newsletters/:mayId', status: 422 },
+  { name: 'cancels it', request: 'POST /newsletters/:mayId/cancel', status: 200, data: { status: 'cancelled' } },
+  {
+    name: 'changes no subject after that',
+    request: 'PATCH /newsletters/:mayId',
+    body: { subject: 'July' },
+    status: 422,
+    refused: ['status'],
+  },
+  {
+    name: 'lists the messages of a newsletter',
+    request: 'GET /newsletters/:newsletterId/messages',
+    status: 200,
+    data: [],
+  },
+  {
+    name: 'lists the messages of a contact',
+    request: 'GET /contacts/:contactId/messages',
+    status: 200,
+    data: [{ newsletter_id: ':mayId', status: 'skipped', reason: 'cancelled' }],
+  },
+  { name: 'deletes a newsletter', request: 'DELETE /newsletters/:mayId', status: 204 },
+
+  // Sequences
+  {
+    name: 'creates a sequence',
+    request: 'POST /sequences',
+    body: { name: 'Welcome', list_id: ':listId' },
+    status: 201,
+    data: { status: 'active', list_id: ':listId', steps: [] },
+    keep: 'welcomeId',
+  },
+  {
+    name: 'lists the sequences',
+    request: 'GET /sequences',
+    status: 200,
+    data: [{ id: ':sequenceId' }, { id: ':welcomeId' }],
+  },
+  {
+    name: 'replaces the steps',
+    request: 'PUT /sequences/:sequenceId/steps',
+    body: { steps: [step, { ...step, delay_seconds: 86_400 }] },
+    status: 200,
+    data: { steps: [{ position: 1 }, { position: 2, delay_seconds: 86_400 }] },
+  },
+  {
+    name: 'refuses a step without its delay',
+    request: 'PUT /sequences/:sequenceId/steps',
+    body: { steps: [{ subject: 'Welcome', html }] },
+    status: 422,
+    refused: ['steps.0.delay_seconds'],
+  },
+  {
+    name: 'shows a sequence',
+    request: 'GET /sequences/:sequenceId',
+    status: 200,
+    data: { steps: [{ subject: 'Welcome' }, { subject: 'Welcome' }] },
+  },
+  {
+    name: 'shows what a contact would get of a step',
+    request: 'POST /sequences/:sequenceId/preview',
+    body: { contact_id: ':contactId', subject: 'Hi', html },
+    status: 200,
+    data: { subject: 'Hi' },
+  },
+  {
+    name: 'enrols a contact who joins its list',
+    request: 'POST /lists/:listId/contacts',
+    body: { email: 'bo@example.org' },
+    status: 201,
+    events: ['contact.subscribed'],
+    keep: 'boId',
+  },
+  { name: 'lists the enrolments', request: 'GET /sequences/:welcomeId/enrolments', status: 200 },
+  {
+    name: 'enrols a contact by hand',
+    request: 'POST /sequences/:sequenceId/enrolments',
+    body: { contact_id: ':boId' },
+    status: 201,
+    data: { contact_id: ':boId' },
+  },
+  { name: 'stops an enrolment', request: 'DELETE /sequences/:sequenceId/enrolments/:contactId', status: 204 },
+  {
+    name: 'pauses a sequence',
+    request: 'PATCH /sequences/:sequenceId',
+    body: { status: 'paused' },
+    status: 200,
+    data: { status: 'paused' },
+  },
+  {
+    name: 'decides about uncertain messages',
+    request: 'POST /sequences/:sequenceId/resume',
+    body: { uncertain: 'skip' },
+    status: 200,
+  },
+  { name: 'lists the messages of a sequence', request: 'GET /sequences/:sequenceId/messages', status: 200, data: [] },
+  { name: 'lists the enrolments of a paused sequence', request: 'GET /sequences/:sequenceId/enrolments', status: 200 },
+  { name: 'deletes a sequence', request: 'DELETE /sequences/:sequenceId', status: 204 },
+  { name: 'knows no deleted sequence', request: 'GET /sequences/:sequenceId', status: 404 },
+  { name: 'removes a sender', request: 'DELETE /email-identities/:identityId', status: 204 },
+]
