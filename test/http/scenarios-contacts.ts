@@ -190,7 +190,7 @@ export const contacts: readonly Scenario[] = [
   },
   { name: 'raises no second event', request: 'POST /contacts/:boId/unsubscribe', status: 200 },
   {
-    name: 'leaves somebody unsubscribed who joins a list',
+    name: 'keeps an unsubscribed contact unsubscribed when it joins a list',
     request: 'POST /lists/:listId/contacts',
     body: { email: 'bo@example.org' },
     status: 200,
