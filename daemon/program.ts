@@ -77,13 +77,13 @@ async function run({ command, args, own, flags }: CommandLine, json: boolean): P
 
 /** Returns the number of this process, its port, and its way to the first one, if several serve together. */
 function workerProcess(): WorkerProcess | undefined {
-  const [number, port] = (process.env.MAILKEEP_PROCESS ?? '').split(' ').map(Number)
+  const [number, port, creates] = (process.env.MAILKEEP_PROCESS ?? '').split(' ').map(Number)
   delete process.env.MAILKEEP_PROCESS
   if (!cluster.isWorker || !number || port === undefined) return undefined
   // Signals reach the whole process group. The first process decides when the others stop.
   for (const signal of stopSignals) process.on(signal, () => {})
   return openWorker(
-    { number, port },
+    { number, port, creates: creates === 1 },
     {
       send: (message) => void process.send?.(message, undefined, undefined, () => {}),
       listen: (listener) => void process.on('message', listener),
@@ -93,11 +93,11 @@ function workerProcess(): WorkerProcess | undefined {
 
 /** The single executable takes its first argument where Node takes the path of a script. */
 function forkWith(listenFd: number | undefined): Fork {
-  return (number, port) => {
+  return (number, port, creates) => {
     const [first = 'serve', ...others] = process.argv.slice(2)
     if (process.getBuiltinModule?.('node:sea')?.isSea()) cluster.setupPrimary({ exec: first, args: others })
     const socket = listenFd === undefined ? {} : { LISTEN_PID: String(process.pid), LISTEN_FDS: '1' }
-    return cluster.fork({ MAILKEEP_PROCESS: `${number} ${port}`, ...socket })
+    return cluster.fork({ MAILKEEP_PROCESS: `${number} ${port} ${Number(creates)}`, ...socket })
   }
 }
 

@@ -10,10 +10,10 @@ import { type Finding, fault, ok, warning } from './finding.ts'
 const timeoutMs = 10_000
 
 /** Checks that mail can be sent: that the server is reachable, that its TLS is right, and that it takes the login. */
-export async function checkMail({ mail }: Config): Promise<Finding> {
+export async function checkMail({ mail, database }: Config): Promise<Finding> {
   const { transport } = mail
   if (transport.kind === 'none') return ok('mail', 'is not sent: no transport is set')
-  if (transport.kind === 'folder') return await checkFolder(transport.path)
+  if (transport.kind === 'folder') return await checkFolder(transport.path, dirname(resolve(database)))
   const server = transport.kind === 'ses' ? 'Amazon SES' : `the SMTP server ${new URL(transport.url).host}`
   let opened: ReturnType<typeof openTransport>
   try {
@@ -29,9 +29,10 @@ export async function checkMail({ mail }: Config): Promise<Finding> {
   }
 }
 
-async function checkFolder(path: string): Promise<Finding> {
+/** @param home The directory of the database, which another check covers. */
+async function checkFolder(path: string, home: string): Promise<Finding> {
   try {
-    await requireWritable(resolve(path))
+    await requireWritable(resolve(path), home)
     return ok('mail', `is written to the folder ${path}, not sent`)
   } catch (error) {
     const remedy = 'set MAILKEEP_MAIL_TRANSPORT to folder:PATH with a folder that this user can write'
@@ -40,12 +41,13 @@ async function checkFolder(path: string): Promise<Finding> {
 }
 
 /** Checks the folder, or the first of its parents that exists: the first mail creates the folder. */
-async function requireWritable(path: string): Promise<void> {
+async function requireWritable(path: string, home: string): Promise<void> {
+  if (path === home) return
   try {
     await access(path.endsWith(sep) ? path : `${path}${sep}`, constants.W_OK)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    await requireWritable(dirname(path))
+    await requireWritable(dirname(path), home)
   }
 }
 

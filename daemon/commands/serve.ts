@@ -36,7 +36,7 @@ async function serveTogether({ config, logger, print, stopped, fork, listenFd, o
     )
   }
   const port = config.port === 0 && listenFd === undefined ? await freePort(config.host) : config.port
-  const group = new ProcessGroup((number) => fork!(number, port), logger)
+  const group = new ProcessGroup((number, creates) => fork!(number, port, creates), logger)
   onExit!(() => group.kill())
   const crashed = listenFd === undefined ? new Promise<never>(() => {}) : group.allEnded().then(refuseToGoOn)
   crashed.catch(() => {}) // the start of the first process reports its own error
@@ -67,7 +67,7 @@ async function serveAlone(invocation: Invocation): Promise<void> {
   const { config, logger, stopped, listenFd, worker } = invocation
   let ownUrl: string | undefined
   const publicUrl = () => config.publicUrl ?? ownUrl
-  const mailkeep = await openMailkeep(config, logger, { create: true, publicUrl })
+  const mailkeep = await openMailkeep(config, logger, { create: worker?.creates ?? true, publicUrl })
   let deadlineMs = 0
   try {
     const own = createMetrics(mailkeep, config.metricsToken)

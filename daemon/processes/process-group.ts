@@ -13,8 +13,12 @@ const stableMs = 30_000
 /** A process that does not report its metrics in time counts with its previous report. */
 const reportTimeoutMs = 2000
 
-/** Starts this program again, as the process with this number, on this port. */
-export type Fork = (number: number, port: number) => Worker
+/**
+ * Starts this program again, as the process with this number, on this port.
+ *
+ * @param creates Whether it creates a missing database. A process that is started again must not: its database is lost.
+ */
+export type Fork = (number: number, port: number, creates: boolean) => Worker
 
 interface Running {
   readonly worker: Worker
@@ -26,7 +30,7 @@ interface Running {
 
 /** The processes that serve on one port. This process starts them, and serves nothing itself. */
 export class ProcessGroup {
-  readonly #fork: (number: number) => Worker
+  readonly #fork: (number: number, creates: boolean) => Worker
   readonly #logger: Logger
   readonly #running = new Map<number, Running>()
   readonly #restarts = new Set<NodeJS.Timeout>()
@@ -37,13 +41,13 @@ export class ProcessGroup {
   #hasFailed = false
   #onLastEnd = () => {}
 
-  constructor(fork: (number: number) => Worker, logger: Logger) {
+  constructor(fork: (number: number, creates: boolean) => Worker, logger: Logger) {
     this.#fork = fork
     this.#logger = logger
   }
 
   /**
-   * Starts the process with this number, and again whenever it ends.
+   * Starts the process with this number, and again whenever it ends. Only its first start creates the database.
    *
    * @returns What it prints when it serves; undefined when `stop` was called before.
    * @throws CliError It ended before that, and has printed the reason.
@@ -91,7 +95,7 @@ export class ProcessGroup {
     onStarted: (report: StartReport) => void = () => {},
     onFirstEnd?: (code: number, signal: string | null) => void,
   ): void {
-    const worker = this.#fork(number)
+    const worker = this.#fork(number, onFirstEnd !== undefined)
     closePassedAtExit(worker)
     const running: Running = { worker, metrics: '', onReport: undefined }
     this.#running.set(number, running)

@@ -11,6 +11,8 @@ export interface WorkerProcess {
   /** From 1. Only the first one delivers. */
   readonly number: number
   readonly port: number
+  /** Whether it creates a missing database. */
+  readonly creates: boolean
   /** Resolves when the first process asks it to stop. */
   readonly stopped: Promise<void>
   started(report: StartReport): void
@@ -20,7 +22,10 @@ export interface WorkerProcess {
 
 const metricsTimeoutMs = 5000
 
-export function openWorker(place: Pick<WorkerProcess, 'number' | 'port'>, { send, listen }: Channel): WorkerProcess {
+export function openWorker(
+  place: Pick<WorkerProcess, 'number' | 'port' | 'creates'>,
+  { send, listen }: Channel,
+): WorkerProcess {
   const waiting = new Map<number, (text: string) => void>()
   let renderOwn = async () => ''
   let lastId = 0

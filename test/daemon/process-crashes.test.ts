@@ -1,5 +1,8 @@
 /** `serve --processes N` when some of the processes crash. */
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { rename } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { openReceiver } from '../support/http-receiver.ts'
 import { until } from '../support/webhook-harness.ts'
@@ -33,6 +36,19 @@ describe('several processes', { concurrency: 2 }, () => {
     await until('all are delivered', () => receiver.received.length >= stored(cwd, 'mailkeep_delivery') || undefined)
     assert.ok(stored(cwd, 'mailkeep_delivery') >= raised)
     assert.ok(figure(await metricsOf(url), answeredTags) > countedBefore, 'counters do not decrease')
+    assert.deepEqual(await stop(), [0, null])
+  })
+
+  test('create no new database when theirs is gone, and go on when it is back', async (t) => {
+    const { url, said, child, cwd, stop } = await startTwo(t)
+    await untilBothAnswer({ url, said })
+    const [file, aside] = [join(cwd, 'mailkeep.db'), join(cwd, 'aside.db')]
+    await rename(file, aside)
+    for (const pid of children(child.pid!)) process.kill(pid, 'SIGKILL')
+    await until('both have failed to start', () => said.err.split('There is no database at').length > 2 || undefined)
+    assert.equal(existsSync(file), false)
+    await rename(aside, file)
+    await untilBothAnswer({ url, said })
     assert.deepEqual(await stop(), [0, null])
   })
 

@@ -485,6 +485,17 @@ test('sqlite() refuses a handle that is open for reading only, and leaves its fi
   assert.deepEqual(readFileSync(path), before)
 })
 
+test('a handle that its host has closed makes each call fail as closed', async () => {
+  const handle = new Database(':memory:')
+  const mailkeep = await createMailkeep({ database: sqlite(handle), encryptionKey })
+  const { client, token } = (await mailkeep.clients.bootstrap())!
+  handle.close()
+  const acme = mailkeep.forClient(client.id)
+  for (const call of [() => mailkeep.tokens.authenticate(token.token), () => acme.tags.list()]) {
+    assertHelpful(await outcomeOf(call), 'a closed handle', 'unavailable')
+  }
+})
+
 test('using() on SQLite refuses other handles', async (t) => {
   const path = file(t)
   const mailkeep = await createMailkeep({ database: sqlite(path), encryptionKey })

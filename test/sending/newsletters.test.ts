@@ -95,18 +95,24 @@ onEveryDatabase('a newsletter', (open) => {
     assert.deepEqual(of('warn'), [{ level: 'warn', fields, message: 'a scheduled newsletter could not start' }])
   })
 
-  test('has one log entry for the messages that failed or are uncertain, without an address', async (t) => {
+  test('has one log entry for the messages that failed or are uncertain, and one for retries, without an address', async (t) => {
     const { logger, of } = keepLog()
     const mail = await openMail(t, { logger }, open)
     const { acme } = mail
-    await addAudience(mail, 4)
-    const replies = ['sent', 'permanent', 'permanent', 'uncertain'] as const
-    mail.transport.reply = ({ to }) => replies[[1, 2, 3, 4].findIndex((number) => emailOf(number) === to.email)]!
+    await addAudience(mail, 6)
+    const replies = ['sent', 'permanent', 'permanent', 'uncertain', 'temporary', 'temporary'] as const
+    mail.transport.reply = ({ to }) => replies[[1, 2, 3, 4, 5, 6].findIndex((number) => emailOf(number) === to.email)]!
     const { id } = await addNewsletter(mail, {})
     await acme.newsletters.send(id)
     await mail.run()
     const fields = { client_id: 1, newsletter: id, failed: 2, uncertain: 1 }
     assert.deepEqual(of('warn'), [{ level: 'warn', fields, message: 'messages were not sent, or may not have been' }])
+    const retries = { client_id: 1, newsletter: id, retried: 2 }
+    const message = 'messages could not be handed over, and are retried'
+    assert.deepEqual(
+      of('info').filter(({ fields }) => 'retried' in fields),
+      [{ level: 'info', fields: retries, message }],
+    )
   })
 
   test('gives other work its turn after each of its slow templates', async (t) => {

@@ -106,7 +106,7 @@ function tallyOf(tallies: Tallies, source: MessageSource): Tally {
 async function countAll(tx: Tx, tallies: Tallies): Promise<void> {
   for (const { source, retried, ...counts } of [...tallies.values()].sort((a, b) => a.source.id - b.source.id)) {
     const { kind, id, clientId } = source
-    logLost(tx, source, counts)
+    logUnsent(tx, source, { ...counts, retried })
     if (kind !== 'newsletter') continue
     const ofClient = { ...tx, clientId }
     const status = await addCounts(ofClient, id, counts)
@@ -114,11 +114,17 @@ async function countAll(tx: Tx, tallies: Tallies): Promise<void> {
   }
 }
 
-/** Logs one entry, however many messages are lost. Their errors are left out: they may quote an address. */
-function logLost(tx: Tx, { kind, id, clientId }: MessageSource, counts: Pick<Tally, 'failed' | 'uncertain'>): void {
-  const { failed, uncertain } = counts
+type Unsent = Pick<Tally, 'failed' | 'uncertain' | 'retried'>
+
+/** Logs one entry, however many messages are lost or retried. Their errors are left out: they may quote an address. */
+function logUnsent(tx: Tx, { kind, id, clientId }: MessageSource, { failed, uncertain, retried }: Unsent): void {
+  const source = { client_id: clientId, [kind]: id }
+  if (retried > 0) {
+    const message = 'messages could not be handed over, and are retried'
+    tx.transaction.afterCommit(() => tx.logger.info({ ...source, retried }, message))
+  }
   if (failed + uncertain === 0) return
-  const fields = { client_id: clientId, [kind]: id, failed, uncertain }
+  const fields = { ...source, failed, uncertain }
   tx.transaction.afterCommit(() => tx.logger.warn(fields, 'messages were not sent, or may not have been'))
 }
 

@@ -52,7 +52,11 @@ export async function databaseOn({ writer, reader, ownHandles, file, locks, logg
     changes: pollingFeed(
       oncePerTurn(async () => {
         reads.refuseClosed()
-        return version.get() as number
+        try {
+          return version.get() as number
+        } catch (error) {
+          throw toMailkeepError(error)
+        }
       }),
     ),
     liveness: locks ?? noLiveness,
