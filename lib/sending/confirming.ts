@@ -4,7 +4,6 @@
  */
 import { getClient } from '../clients/operations.ts'
 import { isAddressSuppressed } from '../consent/suppressions.ts'
-import { recordBounce } from '../contacts/bounces.ts'
 import { openLink } from '../contacts/links.ts'
 import type { Context, Tx } from '../context.ts'
 import { isMailkeepError } from '../errors.ts'
@@ -13,6 +12,7 @@ import type { EventHandler, HandledEvent } from '../webhooks/handlers/handlers.t
 import { ensureOwnSubscriber } from '../webhooks/handlers/subscribers.ts'
 import { confirmationMail } from './confirmation-mail.ts'
 import { handOver } from './dispatch/mailer.ts'
+import { suppressMailbox } from './dispatch/record.ts'
 import { domainOf, feedbackId } from './headers.ts'
 import { findSender } from './sendable.ts'
 import { isUncertainError, type MailMessage } from './transport.ts'
@@ -40,7 +40,7 @@ export function mailConfirmation(process: Context): EventHandler<Requested> {
     try {
       const outcome = await handOver(ctx.local.mail.settings, message, controller)
       if (outcome.kind === 'temporary') throw new Error(outcome.error)
-      if (outcome.kind === 'permanent' && outcome.unknownMailbox) await recordBounce(ctx, contact.id)
+      if (outcome.kind === 'permanent' && outcome.unknownMailbox) await suppressMailbox(ctx, contact.email)
       if (outcome.kind !== 'sent') logLoss(ctx, deliveryId, outcome.kind)
     } catch (error) {
       if (!isUncertainError(error)) throw error
