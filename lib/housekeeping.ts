@@ -42,7 +42,7 @@ export const jobHandlers: JobHandlers = {
   ...topicJobs,
   ...contactJobs([eraseMessagesOfContact, stopEnrolmentsOfErased]),
   ...attributeJobs,
-  ...mergeJobs([moveMessagesOfContact, moveEnrolmentsOfContact]),
+  ...mergeJobs([moveEnrolmentsOfContact, moveMessagesOfContact]),
   ...searchPurgeJobs,
   ...endpointJobs,
   ...eventJobs,

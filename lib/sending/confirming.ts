@@ -3,15 +3,16 @@
  * retried on the schedule of webhooks, and is erased with the contact.
  */
 import { getClient } from '../clients/operations.ts'
-import { confirmationLifetimeMs } from '../consent/links.ts'
 import { isAddressSuppressed } from '../consent/suppressions.ts'
-import { recordBounce } from '../contacts/bounces.ts'
+import { openLink } from '../contacts/links.ts'
 import type { Context, Tx } from '../context.ts'
+import { isMailkeepError } from '../errors.ts'
 import { getPageSettings } from '../pages/operations.ts'
 import type { EventHandler, HandledEvent } from '../webhooks/handlers/handlers.ts'
 import { ensureOwnSubscriber } from '../webhooks/handlers/subscribers.ts'
 import { confirmationMail } from './confirmation-mail.ts'
 import { handOver } from './dispatch/mailer.ts'
+import { suppressMailbox } from './dispatch/record.ts'
 import { domainOf, feedbackId } from './headers.ts'
 import { findSender } from './sendable.ts'
 import { isUncertainError, type MailMessage } from './transport.ts'
@@ -31,21 +32,31 @@ export async function awaitConfirmationMail(tx: Tx): Promise<void> {
 export function mailConfirmation(process: Context): EventHandler<Requested> {
   return async (event, { deliveryId, signal }) => {
     const ctx = { ...process, clientId: event.clientId }
-    const { contact } = event.data
-    const hasExpired = Date.parse(event.created_at) < ctx.clock() - confirmationLifetimeMs
-    if (hasExpired || (await isAddressSuppressed(ctx, contact.email))) return
+    const { contact, confirm_url } = event.data
+    if (!(await isAwaited(ctx, confirm_url)) || (await isAddressSuppressed(ctx, contact.email))) return
     const message = await compose(ctx, deliveryId, event)
     const controller = new AbortController()
     signal.addEventListener('abort', () => controller.abort(signal.reason), { once: true })
     try {
       const outcome = await handOver(ctx.local.mail.settings, message, controller)
       if (outcome.kind === 'temporary') throw new Error(outcome.error)
-      if (outcome.kind === 'permanent' && outcome.unknownMailbox) await recordBounce(ctx, contact.id)
+      if (outcome.kind === 'permanent' && outcome.unknownMailbox) await suppressMailbox(ctx, contact.email)
       if (outcome.kind !== 'sent') logLoss(ctx, deliveryId, outcome.kind)
     } catch (error) {
       if (!isUncertainError(error)) throw error
       logLoss(ctx, deliveryId, 'uncertain')
     }
+  }
+}
+
+/** Whether the contact may still confirm: the link works, and the contact has not joined the list since. */
+async function isAwaited(ctx: Context, confirmUrl: string): Promise<boolean> {
+  try {
+    const { contact, listId } = await openLink(ctx, confirmUrl.split('/').at(-2)!, 'confirm')
+    return !contact.lists.some(({ id }) => id === listId)
+  } catch (error) {
+    if (isMailkeepError(error, 'not_found')) return false
+    throw error
   }
 }
 

@@ -105,11 +105,17 @@ export const eraseMessagesOfContact: BatchStep = statement.affected(
     where id in (${ofContact(p)})`,
 )
 
-/** Moves the messages of a merged contact. A newsletter that both get is sent once. */
+/**
+ * Moves the messages of a merged contact. A newsletter that both get is sent once. So is a step of a sequence in which both
+ * are: the enrolment of the merged contact was not moved before this.
+ */
 export const moveMessagesOfContact = moveRows(
-  (p) => sql`update mailkeep_message set contact_id = case when newsletter_id is null or not exists (
-      select 1 from mailkeep_message as other
-      where other.newsletter_id = mailkeep_message.newsletter_id and other.contact_id = ${p.into}) then ${p.into} end
+  (p) => sql`update mailkeep_message set contact_id = case when not exists (
+        select 1 from mailkeep_message as other
+        where other.newsletter_id = mailkeep_message.newsletter_id and other.contact_id = ${p.into})
+      and not (status = 'pending' and exists (select 1 from mailkeep_enrolment as e
+        where e.sequence_id = mailkeep_message.sequence_id and e.contact_id = mailkeep_message.contact_id))
+    then ${p.into} end
     where id in (${ofContact(p)})`,
 )
 

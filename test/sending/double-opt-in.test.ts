@@ -55,6 +55,34 @@ onEveryDatabase('the confirmation mail', (open) => {
     assert.match(subject + text, /Bitte bestätigen.*News von Gärtnerei/s)
   })
 
+  test('is not sent after its address was changed, its list was deleted, or the contact has joined', async (t) => {
+    const mail = await openNews(t, open)
+    const { acme, list } = mail
+    const other = await acme.lists.create({ name: 'Other', double_opt_in: true })
+    const { contact } = await acme.contacts.addToList(list.id, { email: 'typo@example.org' })
+    await acme.contacts.addToList(other.id, { email })
+    await acme.contacts.changeEmail(contact.id, { email: 'right@example.org' })
+    await acme.lists.delete(other.id)
+    await acme.contacts.addToList(list.id, { email: 'c@example.org' })
+    await acme.contacts.addToList(list.id, { email: 'c@example.org', confirmed: true })
+    await mail.run()
+    assert.deepEqual(mail.mailed(), [])
+    await acme.contacts.addToList(list.id, { email: 'right@example.org' })
+    await mail.run()
+    assert.deepEqual(mail.mailed(), ['right@example.org'])
+  })
+
+  test('is also sent to a contact that was merged into another one since', async (t) => {
+    const mail = await openNews(t, open)
+    const { acme, list } = mail
+    const { contact } = await acme.contacts.addToList(list.id, { email })
+    const { contact: target } = await acme.contacts.upsert({ email: 'countess@example.org' })
+    await acme.contacts.merge(contact.id, { into: target.id })
+    await mail.run()
+    await confirm(mail, mail.transport.captured[0]!)
+    assert.equal((await acme.contacts.get(target.id)).lists[0]!.id, list.id)
+  })
+
   test('is tried again after a temporary error, and suppresses an address that does not exist', async (t) => {
     const mail = await openNews(t, open)
     mail.transport.reply = 'temporary'

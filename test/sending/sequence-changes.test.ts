@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { isMailkeepError, type Sequence } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
 import { addAudience, content, emailOf, type OpenedMail, openMail } from '../support/mail-harness.ts'
-import { dayMs, onEveryDatabase } from '../support/webhook-harness.ts'
+import { dayMs, hourMs, onEveryDatabase } from '../support/webhook-harness.ts'
 
 const refused = (field: string) => (error: unknown) =>
   isMailkeepError(error, 'validation_failed') && error.issues.some(({ path }) => path === field)
@@ -217,6 +217,21 @@ onEveryDatabase('a merge of contacts who are enrolled', (open) => {
       ['old', 'erased'],
       ['kept', 'active'],
     ])
+  })
+
+  test('sends no second mail of a step that waited for its next attempt, if both contacts get it', async (t) => {
+    const mail = await openPair(t)
+    const { acme, both, one, old, kept } = mail
+    for (const id of [both, one]) await acme.sequences.setSteps(id, { steps: [step(`Of ${id}`, 0)] })
+    mail.transport.reply = ({ to }) => (to.email === old.email ? 'temporary' : 'sent')
+    await mail.run()
+    assert.deepEqual(mail.mailed(), [kept.email, old.email, old.email].sort())
+    mail.transport.captured.length = 0
+    await acme.contacts.merge(old.id, { into: kept.id })
+    mail.advance(hourMs)
+    await mail.run()
+    const subjects = mail.transport.captured.map(({ to, subject }) => [to.email, subject])
+    assert.deepEqual(subjects, [[kept.email, `Of ${one}`]])
   })
 
   for (const who of ['old', 'kept'] as const) {

@@ -159,6 +159,27 @@ onEveryDatabase('the uncertain messages of a cancelled newsletter', (open) => {
   })
 })
 
+onEveryDatabase('an address that does not exist', (open) => {
+  for (const change of ['changed', 'merged'] as const) {
+    test(`suppresses no other address when its contact was ${change} while the mail was handed over`, async (t) => {
+      const mail = await openMail(t, {}, open)
+      const { list, ids } = await addAudience(mail, 1)
+      const { id } = await addNewsletter(mail, { lists: [list.id] })
+      const { contacts } = mail.acme
+      const { contact: other } = await contacts.upsert({ email: 'other@example.org' })
+      mail.transport.reply = async () => {
+        if (change === 'changed') await contacts.changeEmail(ids[0]!, { email: 'right@example.org' })
+        else await contacts.merge(ids[0]!, { into: other.id })
+        return 'unknown mailbox' as const
+      }
+      await mail.acme.newsletters.send(id)
+      await mail.run()
+      assert.equal((await mail.acme.newsletters.get(id)).counts.failed, 1)
+      assert.deepEqual((await mail.acme.suppressions.list()).data, [])
+    })
+  }
+})
+
 onEveryDatabase('a newsletter that was sent', (open) => {
   test('stays as it is when its uncertain messages are sent again and it has none', async (t) => {
     const scene = await openDraft(t, open, 3)

@@ -1,5 +1,5 @@
 import { recordBounce } from '../../contacts/bounces.ts'
-import { now, type Tx } from '../../context.ts'
+import { type Context, now, type Tx } from '../../context.ts'
 import type { TasksInFlight } from '../../dispatch/work.ts'
 import { isMailkeepError } from '../../errors.ts'
 import { maxRowsPerBatch, runOrEnqueue } from '../../jobs/operations.ts'
@@ -78,18 +78,21 @@ export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[
       const done = { sequenceId: row.sequence_id, contactId: row.contact_id, stepId: task.stepId!, messageId: task.id }
       await advance(ofClient, { ...done, isSent: status === 'sent' })
     }
-    if (attempt.outcome.kind === 'permanent' && attempt.outcome.unknownMailbox && row.contact_id !== null) {
-      await suppress(ofClient, row.contact_id)
+    if (attempt.outcome.kind === 'permanent' && attempt.outcome.unknownMailbox) {
+      await suppressMailbox(ofClient, task.contact.email)
     }
   }
   await countAll(tx, tallies)
   return recorded
 }
 
-/** Suppresses the address of a contact whose mailbox does not exist, unless the contact was erased since. */
-async function suppress(tx: Tx, contactId: number): Promise<void> {
+/**
+ * Suppresses an address whose mailbox does not exist. Does nothing if its contact has another one since, was merged or
+ * erased.
+ */
+export async function suppressMailbox(ctx: Context, email: string): Promise<void> {
   try {
-    await recordBounce(tx, contactId)
+    await recordBounce(ctx, { email })
   } catch (error) {
     if (!isMailkeepError(error, 'not_found')) throw error
   }
