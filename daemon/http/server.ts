@@ -6,7 +6,7 @@ import polka from 'polka'
 import type { Logger } from '../../lib/index.ts'
 import { refuse } from '../api/encode.ts'
 import { nothingHere } from '../api/errors.ts'
-import type { Answer, Surfaces } from '../api/index.ts'
+import type { Respond, Surfaces } from '../api/index.ts'
 import { readTarget } from '../api/target.ts'
 import { AnswerBudget } from './answer-budget.ts'
 import { brokenAnswer, sendRaw } from './broken-request.ts'
@@ -136,7 +136,7 @@ function appFor(server: Server, state: ServerState, surfaces: Surfaces): polka.P
   return app
 }
 
-const refuseUnknown: Answer = async (request) => refuse(request, nothingHere())
+const refuseUnknown: Respond = async (request) => refuse(request, nothingHere())
 
 /** Returns the requested host with the actual port. The address of an inherited socket comes from the socket itself. */
 function addressOf(server: Server, fd: number | undefined, requestedHost: string): Omit<RunningServer, 'close'> {
