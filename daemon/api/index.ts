@@ -45,7 +45,7 @@ export interface ApiOptions {
 /** Answers requests, such as those of the API or of the console. Never rejects: errors become answers. */
 export type Respond = (request: ApiRequest) => Promise<ApiResponse>
 
-/** What a server serves, by path pattern of polka. */
+/** The parts that a server serves, by path pattern of polka. */
 export type Surfaces = Readonly<Record<string, Respond>>
 
 export interface Api {

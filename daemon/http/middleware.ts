@@ -1,4 +1,4 @@
-/** What polka runs for each request of the daemon's server. */
+/** The middleware that polka runs for each request of the daemon's server. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Logger, MailkeepError } from '../../lib/index.ts'

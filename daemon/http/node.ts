@@ -81,7 +81,7 @@ export function createHandler<Request = HostRequest>(options: MountOptions<Reque
   return nodeHandler(apiOf(options), options)
 }
 
-/** What a host mounts. */
+/** A surface that a host mounts. */
 interface MountedSurface {
   readonly answer: Respond
   readonly logger: ErrorLog

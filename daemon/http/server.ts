@@ -54,7 +54,7 @@ const defaultLimits: ServerLimits = {
 }
 
 interface ServerOptions {
-  /** What is served, by path pattern of polka. Every other path is answered with 404. */
+  /** The surfaces, by path pattern of polka. Every other path is answered with 404. */
   readonly surfaces: Surfaces
   readonly logger: Logger
   readonly host: string

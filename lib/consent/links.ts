@@ -32,7 +32,7 @@ export function linkKey(): LinkKey {
   }
 }
 
-/** What a valid token names. The contact may be erased since. */
+/** The contact that a valid token names. It may be erased since. */
 interface LinkContent {
   readonly clientId: number
   readonly contactId: number

@@ -26,7 +26,7 @@ interface NewJob {
   readonly state?: object
 }
 
-/** What a handler returns. */
+/** The result of a handler. */
 export interface JobResult {
   readonly status: 'pending' | 'done'
   /** Replaces the stored state; undefined keeps it. */
