@@ -4,7 +4,7 @@ import type { ErrorLog } from './api/api-options.ts'
 import { encodeError, refuse, requestIdOf } from './api/encode.ts'
 import { methodNotAllowed, nothingHere } from './api/errors.ts'
 import { header } from './api/http-types.ts'
-import type { Answer, ApiRequest, ApiResponse, Surfaces } from './api/index.ts'
+import type { ApiRequest, ApiResponse, Respond, Surfaces } from './api/index.ts'
 import { readTarget } from './api/target.ts'
 import { type ConsoleAsset, type ConsoleAssets, loadConsole } from './console-assets.ts'
 
@@ -38,7 +38,7 @@ const assetPrefix = '/console/assets/'
 export function consoleSurfaces(logger: ErrorLog, portalOrigins: readonly string[] = []): Surfaces {
   let loading: Promise<ConsoleAssets> | undefined
   const plain = new Map<string, Buffer>()
-  const answer: Answer = async (request) => {
+  const answer: Respond = async (request) => {
     const { path } = readTarget(request.target)
     const [, top = ''] = path.split('/')
     const route = top === 'console' || top === 'portal' ? `/${top}/*` : path

@@ -1,4 +1,4 @@
-/** What `mailkeep.forClient(id)` offers. */
+/** The operations of `mailkeep.forClient(id)`. */
 import type {
   AttributeSettingsApi,
   AuditLogApi,

@@ -15,7 +15,7 @@ import type { WebhookSettings } from './webhooks/settings.ts'
 /** Makes the compiler check that every option has a schema. */
 type OptionsOf<Options> = Readonly<Record<keyof Options, v.GenericSchema>>
 
-/** Of an option that is checked where it is used. */
+/** Schema of an option that is checked where it is used. */
 const anything = v.optional(v.unknown())
 
 const isObject = (value: unknown) => typeof value === 'object' && value !== null

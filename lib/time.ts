@@ -3,6 +3,8 @@ import { setImmediate } from 'node:timers'
 /** UTC time as text, `2026-01-02T03:04:05.678901Z`. Its text order is its time order. */
 export type Timestamp = string
 
+export const dayMs = 86_400_000
+
 /** Returns milliseconds since 1970, with a fraction if the clock is precise enough. Injected, so that tests can set it. */
 export type Clock = () => number
 

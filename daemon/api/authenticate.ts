@@ -2,7 +2,7 @@ import { type Mailkeep, MailkeepError, type Principal, type Role, roles } from '
 import { type ApiRequest, header } from './http-types.ts'
 import type { Route } from './routes/route.ts'
 
-/** What each role may do: everything that the roles before it may, and more. */
+/** The roles in ascending order: each may do everything that the roles before it may, and more. */
 const ranks: Readonly<Record<Role, number>> = { viewer: 0, member: 1, admin: 2 }
 
 /** @throws MailkeepError `forbidden`: the caller's role is lower than the one that the route needs, or its scope ends. */

@@ -2,12 +2,12 @@ import type { ErrorLog } from './api-options.ts'
 import { encode, type ResponseContext } from './encode.ts'
 import { toPublicError } from './errors.ts'
 import type { ApiResponse } from './http-types.ts'
-import type { Outcome } from './routes/route.ts'
+import type { RouteResult } from './routes/route.ts'
 
 /** Encodes an answer that is a file. The file is produced while it is sent. */
 export function encodeDownload(
   context: ResponseContext,
-  { status, download, headers }: Outcome,
+  { status, download, headers }: RouteResult,
   logger: ErrorLog,
 ): ApiResponse {
   const { name, contentType, text } = download!

@@ -1,7 +1,7 @@
 import { type ClientMailkeep, type ClientOperations, MailkeepError, type Principal } from '../../lib/index.ts'
 import { invalid } from '../../lib/internal.ts'
 import { type ApiRequest, header } from './http-types.ts'
-import type { Outcome, Route } from './routes/route.ts'
+import type { Route, RouteResult } from './routes/route.ts'
 
 export const keyPattern = /^[\x21-\x7e]{1,255}$/
 
@@ -31,8 +31,8 @@ export async function performOnce(
   client: ClientMailkeep,
   key: string,
   request: unknown,
-  perform: (client: ClientOperations) => Promise<Outcome>,
-): Promise<Outcome> {
+  perform: (client: ClientOperations) => Promise<RouteResult>,
+): Promise<RouteResult> {
   const { answer, replayed } = await client.withIdempotencyKey(key, request, async (operations) => {
     const { data, ...outcome } = await perform(operations)
     // Store text, so that a replayed answer is identical to the byte.
@@ -57,8 +57,8 @@ export async function performThenStore(
   client: ClientMailkeep,
   key: string,
   request: unknown,
-  perform: (client: ClientOperations) => Promise<Outcome>,
-): Promise<Outcome> {
+  perform: (client: ClientOperations) => Promise<RouteResult>,
+): Promise<RouteResult> {
   const name = `${clientId} ${key}`
   if (running.has(name)) {
     throw new MailkeepError('conflict', 'The first request with this key is still running: try again shortly.')

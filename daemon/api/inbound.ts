@@ -2,7 +2,7 @@ import { encode } from './encode.ts'
 import { methodNotAllowed, nothingHere } from './errors.ts'
 import type { RequestHandler } from './index.ts'
 
-/** What providers report about mail. Their signatures are verified; no token is needed. */
+/** Reports of mail providers. Their signatures are verified; no token is needed. */
 export interface Inbound {
   /**
    * Takes the body of a notification of Amazon SNS.

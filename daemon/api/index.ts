@@ -13,7 +13,7 @@ import { type Inbound, inboundPages } from './inbound.ts'
 import { readQuery } from './query.ts'
 import { compileRoutes } from './router.ts'
 import { routes } from './routes/index.ts'
-import type { Call, Outcome, Route } from './routes/route.ts'
+import type { Call, Route, RouteResult } from './routes/route.ts'
 import { descriptionPage, descriptionPath, type MetricsPage, servicePages } from './service-pages.ts'
 import { absoluteUrl, readTarget, type Target } from './target.ts'
 import { readUpload } from './upload.ts'
@@ -42,15 +42,15 @@ export interface ApiOptions {
   readonly console?: boolean
 }
 
-/** Answers one request. Never rejects: errors become answers. */
-export type Answer = (request: ApiRequest) => Promise<ApiResponse>
+/** Answers requests, such as those of the API or of the console. Never rejects: errors become answers. */
+export type Respond = (request: ApiRequest) => Promise<ApiResponse>
 
-/** What a server serves: answers by path pattern of polka. */
-export type Surfaces = Readonly<Record<string, Answer>>
+/** The parts that a server serves, by path pattern of polka. */
+export type Surfaces = Readonly<Record<string, Respond>>
 
 export interface Api {
   /** Answers any request, for hosts that do not route by `surfaces`. */
-  readonly answer: Answer
+  readonly answer: Respond
   /** The service pages, and the API at `/api/v1` and below. */
   readonly surfaces: Surfaces
   /** Only the service pages: `/healthz`, `/readyz` and `/metrics`. */
@@ -172,7 +172,7 @@ async function perform(
   route: Route,
   path: string,
   input: Omit<Call, 'client'>,
-): Promise<Outcome> {
+): Promise<RouteResult> {
   // The audit log shows the caller's token.
   const { clientId, tokenId, role } = caller
   const client = mailkeep.forClient(clientId, { source: 'api', tokenId, role })
@@ -218,7 +218,7 @@ function bodyOf(
   { publicUrl }: ApiOptions,
   { request, target }: RequestState,
   { metaPath }: Route,
-  { data, json = data === undefined ? undefined : JSON.stringify(data), meta }: Outcome,
+  { data, json = data === undefined ? undefined : JSON.stringify(data), meta }: RouteResult,
 ): string | undefined {
   if (json === undefined) return undefined
   if (!meta) return `{"data":${json}}`

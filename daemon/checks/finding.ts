@@ -3,7 +3,7 @@ export interface Finding {
   readonly check: string
   readonly state: 'ok' | 'warning' | 'fault'
   readonly message: string
-  /** What the user can do about it. */
+  /** Advice for the user. */
   readonly remedy?: string
 }
 

@@ -1,6 +1,6 @@
 import { type Mailkeep, MailkeepError } from '../../lib/index.ts'
 import { refuse } from '../api/encode.ts'
-import { type Answer, createApi } from '../api/index.ts'
+import { createApi, type Respond } from '../api/index.ts'
 import { CliError } from '../cli-error.ts'
 import { shownDatabase } from '../database-setting.ts'
 import { listen, type RunningServer } from '../http/server.ts'
@@ -66,6 +66,6 @@ async function listenForHealth(
   }
 }
 
-const noApi: Answer = async (request) => {
+const noApi: Respond = async (request) => {
   return refuse(request, new MailkeepError('not_found', 'This process only delivers webhooks.'))
 }

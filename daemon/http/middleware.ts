@@ -1,9 +1,9 @@
-/** What polka runs for each request of the daemon's server. */
+/** The middleware that polka runs for each request of the daemon's server. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Logger, MailkeepError } from '../../lib/index.ts'
 import { refuse } from '../api/encode.ts'
-import type { Answer, ApiRequest, ApiResponse } from '../api/index.ts'
+import type { ApiRequest, ApiResponse, Respond } from '../api/index.ts'
 import { type AnswerBudget, answersOverloaded } from './answer-budget.ts'
 import { answerBroken, brokenAnswer } from './broken-request.ts'
 import { Pipeline, type WaitingRequests } from './pipeline.ts'
@@ -71,7 +71,7 @@ export function refuseEarly(state: ServerState): Middleware {
 }
 
 /** Handler: sends the answer of a surface, and logs the request. */
-export function answerWith(state: ServerState, answer: Answer, closes = false): Handler {
+export function answerWith(state: ServerState, answer: Respond, closes = false): Handler {
   return (req, res) => {
     // polka neither awaits a handler nor catches its errors.
     reply(state, req.exchange!, answer, closes).catch((error: unknown) => {
@@ -124,7 +124,7 @@ function refusalOf(
 /** Routes that monitors poll every few seconds. Successful requests to them are logged at level debug. */
 const quietRoutes: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics'])
 
-async function reply(state: ServerState, exchange: HttpExchange, answer: Answer, closes: boolean): Promise<void> {
+async function reply(state: ServerState, exchange: HttpExchange, answer: Respond, closes: boolean): Promise<void> {
   const startedMs = performance.now()
   const { req } = exchange
   const request: ApiRequest = {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import type { ErrorLog } from '../api/api-options.ts'
 import type { ApiRequest } from '../api/http-types.ts'
-import type { Answer } from '../api/index.ts'
+import type { Respond } from '../api/index.ts'
 import { headersWithout, hostBody } from './host-body.ts'
 import { apiOf, type MountedTarget, type MountOptions, resolveMount } from './mount.ts'
 import { type HttpExchange, readBody, streamBody, tooLarge } from './request-body.ts'
@@ -81,9 +81,9 @@ export function createHandler<Request = HostRequest>(options: MountOptions<Reque
   return nodeHandler(apiOf(options), options)
 }
 
-/** What a host mounts. */
+/** A surface that a host mounts. */
 interface MountedSurface {
-  readonly answer: Answer
+  readonly answer: Respond
   readonly logger: ErrorLog
   knows(target: string): boolean
 }

@@ -6,7 +6,7 @@ import polka from 'polka'
 import type { Logger } from '../../lib/index.ts'
 import { refuse } from '../api/encode.ts'
 import { nothingHere } from '../api/errors.ts'
-import type { Answer, Surfaces } from '../api/index.ts'
+import type { Respond, Surfaces } from '../api/index.ts'
 import { readTarget } from '../api/target.ts'
 import { AnswerBudget } from './answer-budget.ts'
 import { brokenAnswer, sendRaw } from './broken-request.ts'
@@ -54,7 +54,7 @@ const defaultLimits: ServerLimits = {
 }
 
 interface ServerOptions {
-  /** What is served, by path pattern of polka. Every other path is answered with 404. */
+  /** The surfaces, by path pattern of polka. Every other path is answered with 404. */
   readonly surfaces: Surfaces
   readonly logger: Logger
   readonly host: string
@@ -136,7 +136,7 @@ function appFor(server: Server, state: ServerState, surfaces: Surfaces): polka.P
   return app
 }
 
-const refuseUnknown: Answer = async (request) => refuse(request, nothingHere())
+const refuseUnknown: Respond = async (request) => refuse(request, nothingHere())
 
 /** Returns the requested host with the actual port. The address of an inherited socket comes from the socket itself. */
 function addressOf(server: Server, fd: number | undefined, requestedHost: string): Omit<RunningServer, 'close'> {

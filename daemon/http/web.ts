@@ -1,5 +1,5 @@
 import type { ApiRequest } from '../api/http-types.ts'
-import type { Answer } from '../api/index.ts'
+import type { Respond } from '../api/index.ts'
 import { apiOf, type MountedTarget, type MountOptions, resolveMount } from './mount.ts'
 import { endedEarly, tooLarge } from './request-body.ts'
 import { defaultSendLimits } from './send.ts'
@@ -20,7 +20,7 @@ export function createFetchHandler(options: MountOptions<Request>): FetchHandler
 }
 
 /** Returns the handler of a surface for Web-standard requests. */
-export function fetchHandler(answer: Answer, options: { prefix?: string; bodyBytes?: number }): FetchHandler {
+export function fetchHandler(answer: Respond, options: { prefix?: string; bodyBytes?: number }): FetchHandler {
   const { bodyBytes = defaultSendLimits.bodyBytes } = options
   return async (request) => {
     const url = new URL(request.url)

@@ -5,7 +5,7 @@ import { checkApiOptions, type ErrorLog, errorLogOf } from '../api/api-options.t
 import { type ResponseContext, requestIdOf } from '../api/encode.ts'
 import { methodNotAllowed, nothingHere, toPublicError } from '../api/errors.ts'
 import { type ApiRequest, type ApiResponse, declaredBody, header } from '../api/http-types.ts'
-import type { Answer, Surfaces } from '../api/index.ts'
+import type { Respond, Surfaces } from '../api/index.ts'
 import { readTarget } from '../api/target.ts'
 import { confirmPage } from './confirm.ts'
 import { type Page, textsOf, type Visit } from './layout.ts'
@@ -30,7 +30,7 @@ export interface ContactPagesOptions {
 
 /** The pages, for any HTTP server. */
 interface ContactPagesSurface {
-  readonly answer: Answer
+  readonly answer: Respond
   readonly surfaces: Surfaces
   readonly logger: ErrorLog
   /** @returns Whether the path belongs to the pages. */
@@ -59,7 +59,7 @@ export function contactPages(options: ContactPagesOptions): ContactPagesSurface 
   const { mailkeep, trustProxy = false } = options
   const logger = errorLogOf(mailkeep, options.logger)
   const state: PagesState = { mailkeep, trustProxy, rateLimit: new RateLimit(requestsPerMinute) }
-  const answer: Answer = async (request) => {
+  const answer: Respond = async (request) => {
     const context: ResponseContext = { requestId: requestIdOf(request), method: request.method, route: '/c/*' }
     try {
       return await answerPage(state, request, context)

@@ -2,7 +2,7 @@ import type { ClientOperations, Contact, PageLanguage, PageSettings } from '../.
 import { type Html, html } from './html.ts'
 import { builtInTexts, type TextName } from './texts.ts'
 
-/** What a page shows below the sender. */
+/** The content of a page below the sender. */
 export interface Content {
   readonly title: string
   readonly body: Html

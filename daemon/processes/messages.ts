@@ -1,4 +1,4 @@
-/** What a process prints when it serves: text for people, and the same as JSON. */
+/** The line that a process prints when it serves: text for people, and the same as JSON. */
 export interface StartReport {
   readonly json: unknown
   readonly text: string

@@ -1,14 +1,12 @@
 import { type Context, now, type Tx } from '../context.ts'
-import { maxRowsPerBatch, runBatches } from '../jobs/operations.ts'
+import { deleteOlder } from '../jobs/operations.ts'
 import { mapPage, type Page, readPage } from '../page.ts'
 import { parse } from '../parse.ts'
-import { timestamp } from '../time.ts'
+import { dayMs } from '../time.ts'
 import * as queries from './queries.ts'
 import { type AuditEntry, AuditQuery, type AuditQueryInput, type ChangeType, entryFrom } from './schema.ts'
 
 export { deleteEntriesOfClient } from './queries.ts'
-
-const retentionMs = 90 * 86_400_000
 
 /** Records a change in its own transaction, with the caller who made it. `clientId`: the client that it concerns. */
 export async function audit(tx: Tx, type: ChangeType, targetId: number, clientId = tx.clientId): Promise<void> {
@@ -51,6 +49,5 @@ export async function listAuditLog(ctx: Context, query?: AuditQueryInput): Promi
 
 /** Deletes entries older than 90 days, in batches. */
 export async function deleteExpiredEntries(ctx: Context): Promise<void> {
-  const batch = { before: timestamp(ctx.clock() - retentionMs), limit: maxRowsPerBatch }
-  await runBatches(ctx, (tx) => queries.deleteOldEntries(tx, batch))
+  await deleteOlder(ctx, 90 * dayMs, queries.deleteOldEntries)
 }

@@ -12,7 +12,7 @@ const defaultSeconds = 3600
 const maxSeconds = 24 * 3600
 
 export interface PortalLinkInput {
-  /** What the link opens: webhook endpoints and their deliveries. */
+  /** The link opens webhook endpoints and their deliveries. */
   readonly role: 'webhooks'
   /** Seconds from now: 1–86,400, default 3,600. */
   readonly expires_in?: number | undefined

@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto'
 import { type Context, now, requirePublicUrl } from '../context.ts'
 import { bytesOfNumbers, numberAt, readToken, signToken } from '../sealing/signed-token.ts'
 import { loadStoredKey } from '../sealing/stored-key.ts'
-import { msOf } from '../time.ts'
+import { dayMs, msOf } from '../time.ts'
 
 /**
  * What a link lets its holder do. Each number is in the tokens of sent mails, so it must not change. The links of the portal
@@ -32,7 +32,7 @@ export function linkKey(): LinkKey {
   }
 }
 
-/** What a valid token names. The contact may be erased since. */
+/** The contact that a valid token names. It may be erased since. */
 interface LinkContent {
   readonly clientId: number
   readonly contactId: number
@@ -43,7 +43,7 @@ interface LinkContent {
 }
 
 /** How long the link of a confirmation mail works. */
-export const confirmationLifetimeMs = 30 * 86_400_000
+export const confirmationLifetimeMs = 30 * dayMs
 
 const idBytes = bytesOfNumbers(0).length
 const uuidStart = 1 + 2 * idBytes

@@ -70,7 +70,7 @@ function* entriesOf(ctx: Context, inputs: readonly unknown[]): Generator<Entry> 
   for (const input of inputs) yield entryOf(ctx, input)
 }
 
-/** What an import adds to each batch, in its transaction. */
+/** Steps that an import adds to the transaction of each batch. */
 export interface BatchSteps {
   /** Returns the contacts to save. `complete` sets the results of the others. */
   choose(tx: Tx, contacts: ByEmail): Promise<ByEmail>

@@ -20,7 +20,7 @@ import { listDocuments } from './listing-queries.ts'
 import { getContact } from './reading.ts'
 import { type Contact, contactFrom } from './schema.ts'
 
-/** What a change did to one contact. */
+/** The parts of one contact that a change has changed. */
 interface ContactChanges {
   readonly created?: boolean
   /** Whether the name, the e-mail address or an attribute of a stored contact changed. */

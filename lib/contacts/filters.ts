@@ -70,7 +70,7 @@ export async function resolveFilters(ctx: Context, query: ContactFilters): Promi
   }
 }
 
-/** What the filters of a query and its segment name, without ids of other clients. */
+/** The records that a query and its segment filter by, without ids of other clients. */
 interface Named {
   /** The ids of the query's filter and those of the segment's, as far as they are given. */
   readonly lists: readonly (readonly number[])[]

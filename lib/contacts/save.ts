@@ -72,7 +72,7 @@ export async function saveContact(tx: Tx, fields: NewContact, reading?: Promise<
   return { contact, created, ...(list?.double_opt_in && { pending_lists: isPending ? [plainList(list)] : [] }) }
 }
 
-/** What was read before a save. */
+/** The rows that were read before a save. */
 interface Known {
   /** The folded e-mail address. */
   readonly emailKey: string

@@ -1,9 +1,9 @@
-/** What a loop does: its tasks, and how they are found, claimed, attempted and recorded. */
+/** The work of a loop: its tasks, and how they are found, claimed, attempted and recorded. */
 import type { Tx } from '../context.ts'
 
 /** The result of a poll. */
 export interface DueWork<Plan> {
-  /** What may be claimed now; undefined when nothing may. */
+  /** The tasks that may be claimed now; undefined when there are none. */
   readonly plan: Plan | undefined
   /** When the next waiting task is due, in milliseconds since 1970; undefined when none waits. */
   readonly nextDueMs: number | undefined
@@ -23,7 +23,7 @@ export interface InFlight<Task> {
 /** The tasks in flight in this process, by id. */
 export type TasksInFlight = ReadonlyMap<number, unknown>
 
-/** What was recorded in a turn. */
+/** The attempts that a turn recorded. */
 export interface Recorded {
   /** When the first task that is retried is due; undefined when none is. */
   readonly nextDueMs: number | undefined

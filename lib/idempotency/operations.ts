@@ -5,11 +5,9 @@ import { maxRowsPerBatch, runBatches } from '../jobs/operations.ts'
 import { parse } from '../parse.ts'
 import type { SealedRows } from '../sealing/reseal.ts'
 import { transact } from '../storage/transaction.ts'
-import { timestamp } from '../time.ts'
+import { dayMs, timestamp } from '../time.ts'
 import * as queries from './queries.ts'
 import { fingerprintOf, hashOf, type IdempotentResult, NamedRequest, type StoredResult } from './schema.ts'
-
-const retentionMs = 86_400_000
 
 /** A batch is small, because a single result may be larger than 1 MB. */
 const maxResultsPerBatch = 20
@@ -137,8 +135,9 @@ function ownerOf(clientId: number, key_hash: string): string {
   return `answer ${clientId} ${key_hash}`
 }
 
+/** Stored results are valid for a day. */
 function validSince(ctx: Context): string {
-  return timestamp(ctx.clock() - retentionMs)
+  return timestamp(ctx.clock() - dayMs)
 }
 
 function stillRunning(): MailkeepError {

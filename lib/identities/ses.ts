@@ -31,8 +31,8 @@ interface Sdk {
   readonly GetEmailIdentityCommand: new (input: { EmailIdentity: string }) => object
 }
 
-/** The used part of the answer: https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_GetEmailIdentity.html */
-interface Answer {
+/** The used fields of the answer: https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_GetEmailIdentity.html */
+interface SesIdentity {
   readonly VerificationStatus?: string
   readonly VerifiedForSendingStatus?: boolean
 }
@@ -64,7 +64,7 @@ export function ses(options: SesOptions = {}): IdentityProvider {
   }
   const status = async (email: string) => {
     const answer = await undefinedOn('NotFoundException', ask('GetEmailIdentity', email))
-    return answer === undefined ? 'pending' : statusOf(answer as Answer)
+    return answer === undefined ? 'pending' : statusOf(answer as SesIdentity)
   }
   return {
     status,
@@ -106,7 +106,7 @@ async function undefinedOn<T>(name: string, asked: Promise<T>): Promise<T | unde
   }
 }
 
-function statusOf({ VerificationStatus, VerifiedForSendingStatus }: Answer): IdentityStatus | undefined {
+function statusOf({ VerificationStatus, VerifiedForSendingStatus }: SesIdentity): IdentityStatus | undefined {
   if (VerificationStatus === 'NOT_STARTED') return 'pending'
   if (VerificationStatus === 'PENDING') return 'verifying'
   if (VerificationStatus === 'FAILED') return 'failed'

@@ -1,16 +1,15 @@
 import { type Context, now } from '../context.ts'
 import { isMailkeepError, notFound } from '../errors.ts'
-import { maxRowsPerBatch, runBatches } from '../jobs/operations.ts'
+import { deleteOlder } from '../jobs/operations.ts'
 import { mapPage, type Page, type PageInput, readPage } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
-import { msOf, timestamp } from '../time.ts'
+import { dayMs, msOf } from '../time.ts'
 import * as queries from './queries.ts'
 import { type Import, ImportQuery, importFrom } from './schema.ts'
 
 export { deleteImportsOfClient } from './queries.ts'
 
-const retentionMs = 30 * 86_400_000
 const progressIntervalMs = 1000
 /** A running import updates its record at least this often, also while it waits for its source. */
 const heartbeatMs = 10_000
@@ -122,6 +121,5 @@ function countsOf({ total, created, updated, skipped, refused }: Progress) {
 
 /** Deletes the records of imports that began more than 30 days ago, in batches. */
 export async function deleteExpiredImports(ctx: Context): Promise<void> {
-  const batch = { before: timestamp(ctx.clock() - retentionMs), limit: maxRowsPerBatch }
-  await runBatches(ctx, (tx) => queries.deleteOldImports(tx, batch))
+  await deleteOlder(ctx, 30 * dayMs, queries.deleteOldImports)
 }

@@ -1,7 +1,7 @@
 import { type Context, now, type Tx } from '../context.ts'
 import { isMailkeepError } from '../errors.ts'
 import { transact } from '../storage/transaction.ts'
-import { nextTurn, timestamp } from '../time.ts'
+import { dayMs, nextTurn, type Timestamp, timestamp } from '../time.ts'
 import * as queries from './queries.ts'
 
 /** Maximum rows that one transaction may change. More would delay all other writes. */
@@ -12,7 +12,6 @@ export const secondPassDelayMs = 120_000
 
 const firstRetryMs = 1000
 const maxRetryMs = 3_600_000
-const dayMs = 86_400_000
 
 /** The work of a job. */
 export interface Job {
@@ -27,7 +26,7 @@ interface NewJob {
   readonly state?: object
 }
 
-/** What a handler returns. */
+/** The result of a handler. */
 export interface JobResult {
   readonly status: 'pending' | 'done'
   /** Replaces the stored state; undefined keeps it. */
@@ -164,10 +163,23 @@ export async function runBatches(ctx: Context, runBatch: (tx: Tx) => Promise<num
   while ((await transact(ctx, runBatch)) > 0) await nextTurn()
 }
 
+/**
+ * Deletes rows that are older than this, in batches.
+ *
+ * @param deleteBatch Deletes at most `limit` rows from before a time, and returns their number.
+ */
+export async function deleteOlder(
+  ctx: Context,
+  ageMs: number,
+  deleteBatch: (tx: Tx, batch: { before: Timestamp; limit: number }) => Promise<number>,
+): Promise<void> {
+  const batch = { before: timestamp(ctx.clock() - ageMs), limit: maxRowsPerBatch }
+  await runBatches(ctx, (tx) => deleteBatch(tx, batch))
+}
+
 /** Deletes the jobs that finished before the retention time, in batches. */
 export async function deleteFinishedJobs(ctx: Context): Promise<void> {
-  const before = timestamp(ctx.clock() - ctx.local.webhooks.settings.retentionDays * dayMs)
-  await runBatches(ctx, (tx) => queries.deleteFinished(tx, { before, limit: maxRowsPerBatch }))
+  await deleteOlder(ctx, ctx.local.webhooks.settings.retentionDays * dayMs, queries.deleteFinished)
 }
 
 function handlerOf(ctx: Context, kind: string): JobHandler {

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Context, Tx } from '../context.ts'
 import { int, ints, statement, time } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
-import { nextTurn, timestamp } from '../time.ts'
+import { dayMs, nextTurn, timestamp } from '../time.ts'
 import { maxRowsPerBatch } from './operations.ts'
 
 type ExpiringTable = 'mailkeep_delivery' | 'mailkeep_event' | 'mailkeep_message'
@@ -34,7 +34,7 @@ export function deleteOldest(
     return rows.at(-1)!.id
   }
   return async (ctx, retentionDays) => {
-    const before = timestamp(ctx.clock() - retentionDays * 86_400_000)
+    const before = timestamp(ctx.clock() - retentionDays * dayMs)
     let after = 0
     do {
       after = await transact(ctx, (tx) => deleteBatch(tx, before, after))

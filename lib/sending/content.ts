@@ -21,7 +21,7 @@ export interface PreparedContent {
   readonly text: readonly Template[] | null
 }
 
-/** What templates may show. */
+/** The variables of templates. */
 export interface ContentVariables {
   readonly contact: {
     readonly name: string | null
@@ -41,7 +41,7 @@ export interface RenderedContent {
 
 type Field = keyof Content
 
-/** Only html is escaped. The preheader is escaped as a whole when it is put into the html. */
+/** Formats of the fields. Only values in html are escaped. The preheader is escaped as a whole when it is put into the html. */
 const formats: Readonly<Record<Field, Format>> = { subject: 'text', preheader: 'text', html: 'html', text: 'text' }
 const fields = Object.keys(formats) as Field[]
 

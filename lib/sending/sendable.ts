@@ -1,4 +1,4 @@
-/** What must be right before something is sent: the content, the sender, and the settings. */
+/** Checks before something is sent: of the content, the sender, and the settings. */
 import { getClient } from '../clients/operations.ts'
 import { type Context, requirePublicUrl } from '../context.ts'
 import { type FieldErrors, type Issue, invalid, isMailkeepError, MailkeepError } from '../errors.ts'
@@ -28,7 +28,7 @@ interface MailSender extends Pick<Identity, 'name' | 'email'> {
   readonly id: number | null
 }
 
-/** What all messages of a newsletter or sequence have in common. */
+/** The parts that all messages of a newsletter or sequence share. */
 export interface Envelope {
   readonly sender: MailSender
   readonly replyTo: string | null

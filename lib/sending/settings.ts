@@ -29,7 +29,7 @@ export const defaultMailSettings: MailSettings = {
   retentionDays: 365,
 }
 
-/** What operations on mail reach in this process. */
+/** The port of operations on mail to this process. */
 export interface MailPort {
   readonly settings: MailSettings
   /** Wakes the mailers of all processes, because messages are due. */

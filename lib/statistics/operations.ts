@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
 import { invalid } from '../errors.ts'
-import { maxRowsPerBatch, runBatches } from '../jobs/operations.ts'
+import { deleteOlder } from '../jobs/operations.ts'
 import { inputLimits } from '../limits.ts'
 import { parse } from '../parse.ts'
 import { msOf, type Timestamp, timestamp, withOffset } from '../time.ts'
@@ -18,8 +18,6 @@ import {
 } from './schema.ts'
 
 export { deleteCountsOfClient } from './queries.ts'
-
-const retentionMs = 90 * stepMs.day
 
 /** Most endpoints that fail which are named. */
 const maxFailing = 5
@@ -101,6 +99,5 @@ export function stepsOf(ctx: Context, { from, to = ctx.clock(), step }: SeriesQu
 
 /** Deletes counts older than 90 days. */
 export async function deleteExpiredCounts(ctx: Context): Promise<void> {
-  const old = { before: timestamp(ctx.clock() - retentionMs), limit: maxRowsPerBatch }
-  await runBatches(ctx, (tx) => queries.deleteOldCounts(tx, old))
+  await deleteOlder(ctx, 90 * stepMs.day, queries.deleteOldCounts)
 }

@@ -22,7 +22,7 @@ export type Counted = { readonly [Name in keyof typeof counted]: NonNullable<(ty
 const identity = sql.raw('client_id, endpoint_id, step, at')
 const sums = sql.join(summed.map((name) => sql.ref(name)))
 
-/** So that two processes cannot deadlock. */
+/** Writes the rows in one order, so that two processes cannot deadlock. */
 const inOrder = sql`order by 1, 2, 3, 4`
 
 /** Adds counts to the rows of their steps. No two may be of the same row. */

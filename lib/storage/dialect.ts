@@ -2,7 +2,7 @@ import type { CompiledQuery, Expression, Kysely, RawBuilder } from 'kysely'
 import type { Parameters, SlotMark } from './statement.ts'
 import type { Tables } from './tables.ts'
 
-/** What differs between databases in a statement, so that each query is written once. */
+/** The parts of statements that differ between databases, so that each query is written once. */
 export interface Dialect {
   readonly name: 'sqlite' | 'postgres'
   /** Builds statements; it never runs them. */

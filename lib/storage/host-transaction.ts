@@ -9,7 +9,7 @@ const savepoint = plainQuery('savepoint mailkeep_host')
 const release = plainQuery('release savepoint mailkeep_host')
 const undo = plainQuery('rollback to savepoint mailkeep_host')
 
-/** What a kind of database knows about a transaction of the host. */
+/** A transaction of the host, as one kind of database runs it. */
 interface HostTransaction {
   /** What the host passed to `using()`: Kysely's transaction, or a driver's handle. */
   readonly handle: object

@@ -4,6 +4,7 @@ import { type BatchSlots, type BatchStep, batch, deleteRows, inBatches, moveRows
 import { enqueue, type JobHandlers } from '../jobs/operations.ts'
 import { deleteFinal, deleteOldest } from '../jobs/retention.ts'
 import { ints, statement, text, time } from '../storage/statement.ts'
+import { dayMs } from '../time.ts'
 
 export const clearEndpoint = 'clear endpoint'
 
@@ -92,7 +93,6 @@ export const moveEventsOfContact = moveRows(
 )
 
 const eraseEvent = 'erase event'
-const dayMs = 86_400_000
 
 export const eventJobs: JobHandlers = {
   [eraseEvent]: inBatches(

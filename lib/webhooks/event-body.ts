@@ -16,7 +16,7 @@ export function checkBody(type: EventType, data: object): number {
   return bytes <= inputLimits.eventBytes ? bytes : Buffer.byteLength(bodyOf(sampleId, type, created_at, data))
 }
 
-/** As long as any id of an event. */
+/** A sample that is as long as any id of an event. */
 const sampleId = '00000000-0000-4000-8000-000000000000'
 
 type Replacer = (this: object, key: string, value: unknown) => unknown

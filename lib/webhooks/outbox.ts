@@ -141,14 +141,14 @@ function report(tx: Tx, type: EventType, created_at: Timestamp, data: object): v
   })
 }
 
-/** What happened. */
+/** The data of one event. */
 interface Occurrence {
   readonly data: object
   /** The contact whose personal data the event contains. */
   readonly contactId: number | null
 }
 
-/** What happened, with the type of its event. */
+/** The data of one event, with its type. */
 export interface TypedOccurrence extends Occurrence {
   readonly type: EventType
 }

@@ -1,6 +1,6 @@
 import type { RaisedEvent } from '../context.ts'
 
-/** What operations on webhooks reach in this process. */
+/** The port of operations on webhooks to this process. */
 export interface WebhookPort {
   readonly settings: WebhookSettings
   /** Wakes the dispatchers of all processes, because deliveries are due. */

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
-import { isMailkeepError, type MailMessage, type MailOutcome } from '../../lib/index.ts'
+import type { MailMessage, MailOutcome } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
 import { keepLog } from '../support/kept-log.ts'
 import { addAudience, addNewsletter, content, emailOf, openAnother, openMail } from '../support/mail-harness.ts'
+import { isInvalid } from '../support/refusal.ts'
 import { dayMs, hourMs, onEveryDatabase, onSharedDatabases } from '../support/webhook-harness.ts'
-
-const refused = (field: string) => (error: unknown) =>
-  isMailkeepError(error, 'validation_failed') && error.issues.some(({ path }) => path === field)
 
 onEveryDatabase('a newsletter', (open) => {
   test('needs no sender identity while messages are only written to files', async (t) => {
@@ -283,11 +281,11 @@ onEveryDatabase('a newsletter', (open) => {
       '{% raw %}{{ unsubscribe_url }}{% endraw %}',
       `<!-- ${link} -->`,
     ])
-      await assert.rejects(acme.newsletters.create({ subject: 'News', html }), refused('html'), html)
-    await assert.rejects(acme.newsletters.create({ subject: 'News', html: link, text: 'Hello' }), refused('text'))
+      await assert.rejects(acme.newsletters.create({ subject: 'News', html }), isInvalid('html'), html)
+    await assert.rejects(acme.newsletters.create({ subject: 'News', html: link, text: 'Hello' }), isInvalid('text'))
     const { id } = await acme.newsletters.create({ subject: 'News', html: `{% if ${link}` })
-    await assert.rejects(acme.newsletters.update(id, { html: '<p>Hello</p>' }), refused('html'))
-    await assert.rejects(acme.newsletters.update(id, { text: 'Hello' }), refused('text'))
+    await assert.rejects(acme.newsletters.update(id, { html: '<p>Hello</p>' }), isInvalid('html'))
+    await assert.rejects(acme.newsletters.update(id, { text: 'Hello' }), isInvalid('text'))
     const draft = await acme.newsletters.update(id, { subject: 'Other', html: link, text: null })
     assert.deepEqual([draft.subject, draft.html, draft.text], ['Other', link, null])
   })
@@ -297,19 +295,19 @@ onEveryDatabase('a newsletter', (open) => {
     const { acme } = mail
     const link = '<a href="{{ unsubscribe_url }}">x</a>'
     const { id } = await acme.newsletters.create({ subject: 'News', html: `<p>{{ contact.nam }}</p>${link}` })
-    await assert.rejects(acme.newsletters.send(id), refused('html'))
+    await assert.rejects(acme.newsletters.send(id), isInvalid('html'))
     await acme.newsletters.update(id, { html: `${link}{{ contact.attributes }}` })
-    await assert.rejects(acme.newsletters.send(id), refused('html'))
+    await assert.rejects(acme.newsletters.send(id), isInvalid('html'))
     await acme.newsletters.update(id, { html: link })
-    await assert.rejects(acme.newsletters.send(id), refused('from_identity_id'))
+    await assert.rejects(acme.newsletters.send(id), isInvalid('from_identity_id'))
     const pending = await acme.identities.add({ email: 'a@acme.example' })
     await acme.newsletters.update(id, { from_identity_id: pending.id })
-    await assert.rejects(acme.newsletters.send(id), refused('from_identity_id'))
-    await assert.rejects(acme.newsletters.update(id, { from_identity_id: 999 }), refused('from_identity_id'))
-    await assert.rejects(acme.newsletters.update(id, { audience: { segment: 999 } }), refused('audience.segment'))
-    await assert.rejects(acme.newsletters.pause(id), refused('status'))
-    await assert.rejects(acme.newsletters.cancel(id), refused('status'))
-    await assert.rejects(acme.newsletters.resume(id), refused('status'))
+    await assert.rejects(acme.newsletters.send(id), isInvalid('from_identity_id'))
+    await assert.rejects(acme.newsletters.update(id, { from_identity_id: 999 }), isInvalid('from_identity_id'))
+    await assert.rejects(acme.newsletters.update(id, { audience: { segment: 999 } }), isInvalid('audience.segment'))
+    await assert.rejects(acme.newsletters.pause(id), isInvalid('status'))
+    await assert.rejects(acme.newsletters.cancel(id), isInvalid('status'))
+    await assert.rejects(acme.newsletters.resume(id), isInvalid('status'))
   })
 })
 

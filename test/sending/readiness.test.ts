@@ -1,12 +1,10 @@
 /** What a newsletter must have before it is sent, and what its templates show of the client. */
 import assert from 'node:assert/strict'
-import { isMailkeepError, MailkeepError } from '../../lib/index.ts'
+import { MailkeepError } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
 import { addAudience, addNewsletter, emailOf, openMail } from '../support/mail-harness.ts'
+import { isInvalid } from '../support/refusal.ts'
 import { hourMs, onEveryDatabase } from '../support/webhook-harness.ts'
-
-const refused = (field: string) => (error: unknown) =>
-  isMailkeepError(error, 'validation_failed') && error.issues.some(({ path }) => path === field)
 
 onEveryDatabase('an audience', (open) => {
   test('that names a record that does not exist selects no contact, and is refused when it is sent', async (t) => {
@@ -25,9 +23,9 @@ onEveryDatabase('an audience', (open) => {
     })) {
       const { id } = await addNewsletter(mail, { lists: [list.id], [field]: ids })
       const path = `audience.${field}.${ids.length - 1}`
-      await assert.rejects(acme.newsletters.send(id), refused(path))
+      await assert.rejects(acme.newsletters.send(id), isInvalid(path))
       const at = new Date(mail.clock.read() + hourMs).toISOString()
-      await assert.rejects(acme.newsletters.send(id, { at }), refused(path))
+      await assert.rejects(acme.newsletters.send(id, { at }), isInvalid(path))
       assert.equal((await acme.newsletters.get(id)).status, 'draft')
     }
     const { id } = await addNewsletter(mail, { lists: [foreign.id] })
@@ -43,7 +41,7 @@ onEveryDatabase('an audience', (open) => {
     const segment = await acme.segments.create({ name: 'All', filters: {} })
     const draft = await addNewsletter(mail, { segment: segment.id })
     await acme.segments.delete(segment.id)
-    await assert.rejects(acme.newsletters.send(draft.id), refused('audience.segment'))
+    await assert.rejects(acme.newsletters.send(draft.id), isInvalid('audience.segment'))
     assert.equal((await acme.newsletters.get(draft.id, { audience: true })).current_audience, null)
     const excluded = await acme.lists.create({ name: 'Not these' })
     const scheduled = await addNewsletter(mail, { lists: [list.id], exclude_lists: [excluded.id] })
@@ -51,7 +49,7 @@ onEveryDatabase('an audience', (open) => {
     await acme.lists.delete(excluded.id)
     await assert.rejects(
       acme.newsletters.update(scheduled.id, { name: 'January' }),
-      refused('audience.exclude_lists.0'),
+      isInvalid('audience.exclude_lists.0'),
     )
     mail.advance(hourMs)
     await mail.run()
@@ -104,7 +102,7 @@ onEveryDatabase('a message', (open) => {
     const link = '<a href="{{ unsubscribe_url }}">Unsubscribe</a>'
     const html = `<p>Hello</p>{% unless contact.attributes.plan == "vip" %}${link}{% endunless %}`
     const { id } = await acme.newsletters.create({ subject: 'News', html })
-    await assert.rejects(acme.newsletters.preview(id, { contact_id: contact.id }), refused('html'))
+    await assert.rejects(acme.newsletters.preview(id, { contact_id: contact.id }), isInvalid('html'))
     await acme.newsletters.send(id)
     await mail.run()
     assert.deepEqual(mail.mailed(), [emailOf(1)])

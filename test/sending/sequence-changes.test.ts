@@ -1,12 +1,10 @@
 /** What becomes of a sequence's contacts when a message is uncertain, or the list of the sequence goes. */
 import assert from 'node:assert/strict'
-import { isMailkeepError, type Sequence } from '../../lib/index.ts'
+import type { Sequence } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
 import { addAudience, content, emailOf, type OpenedMail, openMail } from '../support/mail-harness.ts'
+import { isInvalid } from '../support/refusal.ts'
 import { dayMs, hourMs, onEveryDatabase } from '../support/webhook-harness.ts'
-
-const refused = (field: string) => (error: unknown) =>
-  isMailkeepError(error, 'validation_failed') && error.issues.some(({ path }) => path === field)
 
 const step = (subject: string, days: number) => ({ ...content, subject, delay_seconds: days * 86_400 })
 
@@ -34,7 +32,7 @@ onEveryDatabase('a message of a sequence whose outcome is not known', (open) => 
     mail.transport.reply = 'sent'
     const [uncertain] = (await acme.sequences.messages(sequence.id, { status: 'uncertain' })).data
     assert.deepEqual([uncertain!.sequence_id, uncertain!.contact_id], [sequence.id, ids[0]])
-    await assert.rejects(acme.sequences.resume(sequence.id), refused('status'))
+    await assert.rejects(acme.sequences.resume(sequence.id), isInvalid('status'))
     await passDay(mail)
     assert.deepEqual(await messagesOf(mail, sequence), ['uncertain', 'sent'])
     const before = mail.transport.captured.length

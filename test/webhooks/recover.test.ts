@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { isMailkeepError, unchecked } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
+import { isInvalid } from '../support/refusal.ts'
 import {
   addEndpoint,
   attempted,
@@ -18,9 +19,6 @@ import {
   until,
   withStatus,
 } from '../support/webhook-harness.ts'
-
-const isInvalid = (field: string) => (error: unknown) =>
-  isMailkeepError(error, 'validation_failed') && error.errors?.[field] !== undefined
 
 /** Counts the deliveries of an endpoint by status. */
 async function statuses({ acme }: Opened, id: number): Promise<Record<string, number>> {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { isMailkeepError } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
+import { isInvalid } from '../support/refusal.ts'
 import {
   addEndpoint,
   attempted,
@@ -13,9 +14,6 @@ import {
   secondMs,
   withStatus,
 } from '../support/webhook-harness.ts'
-
-const isInvalid = (field: string) => (error: unknown) =>
-  isMailkeepError(error, 'validation_failed') && error.errors?.[field] !== undefined
 
 onEveryDatabase('redeliver', (open) => {
   test('sends a successful delivery again under its uuid', async (t) => {

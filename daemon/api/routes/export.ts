@@ -1,5 +1,5 @@
 import type { ContactsApi, Format, Unchecked } from '../../../lib/index.ts'
-import type { Outcome } from './route.ts'
+import type { RouteResult } from './route.ts'
 
 export const mediaTypes: Readonly<Record<Format, string>> = { csv: 'text/csv', ndjson: 'application/x-ndjson' }
 
@@ -11,7 +11,7 @@ export async function exported(
   contacts: Unchecked<ContactsApi>,
   query: Readonly<Record<string, unknown>>,
   accept: string,
-): Promise<Outcome> {
+): Promise<RouteResult> {
   const format = (query.format ?? formatOf(accept)) as Format
   const rest = contacts.export({ ...query, format })
   const first = await rest.next()

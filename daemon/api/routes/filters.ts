@@ -7,7 +7,7 @@ const ids = {
   maxItems: inputLimits.values,
 } as const
 
-/** As `created_after` and `created_before` must be written. */
+/** The format of `created_after` and `created_before`. */
 const time = {
   type: 'string',
   pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$`,

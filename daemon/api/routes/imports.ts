@@ -1,7 +1,7 @@
 import { type Format, type ImportReport, type ImportRowResult, isMailkeepError } from '../../../lib/index.ts'
 import type { Upload } from '../upload.ts'
 import { mediaTypes } from './export.ts'
-import { type AnswerDoc, type Call, listing, type Outcome, ok, paging, type QueryDoc, type Route } from './route.ts'
+import { type AnswerDoc, type Call, listing, ok, paging, type QueryDoc, type Route, type RouteResult } from './route.ts'
 
 /** Query parameters of an import, in the order of the library's messages. */
 const importOptions: QueryDoc = {
@@ -96,7 +96,7 @@ export const importExtensions: readonly Route[] = [
   },
 ]
 
-async function imported(listId: number | null, call: Call): Promise<Outcome> {
+async function imported(listId: number | null, call: Call): Promise<RouteResult> {
   if (/\b(?:x-)?ndjson\b/i.test(call.accept)) return await rowByRow(listId, call)
   let id = 0
   const onStart = (importId: number) => {
@@ -125,7 +125,7 @@ function runImport(
 }
 
 /** Answers as soon as the file is being read. A client that does not read the results delays the import. */
-async function rowByRow(listId: number | null, call: Call): Promise<Outcome> {
+async function rowByRow(listId: number | null, call: Call): Promise<RouteResult> {
   const { readable, writable } = new TransformStream<string, string>()
   const writer = writable.getWriter()
   let begin = () => {}

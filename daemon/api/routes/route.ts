@@ -57,7 +57,7 @@ export interface Download {
 }
 
 /** Result of a route. Without `data`, `json` and `download` the answer has no body. */
-export interface Outcome {
+export interface RouteResult {
   readonly status: number
   readonly data?: unknown
   /** The data, already as JSON text. */
@@ -133,7 +133,7 @@ export interface Route {
   readonly metaPath?: 'none'
   /** Whether the answer can have megabytes. Only a few such answers are built concurrently. */
   readonly large?: true
-  readonly call: (call: Call) => Promise<Outcome>
+  readonly call: (call: Call) => Promise<RouteResult>
 }
 
 /** Query parameters of every listing. */
@@ -165,30 +165,30 @@ export const counts: QueryDoc = {
 /** Describes the answer of `noContent`. */
 export const deleted: AnswerDoc = { description: 'Deleted.' }
 
-export const noContent: Outcome = { status: 204 }
+export const noContent: RouteResult = { status: 204 }
 
-export function ok(data: unknown): Outcome {
+export function ok(data: unknown): RouteResult {
   return { status: 200, data }
 }
 
 /** @param json The data, as JSON text. */
-export function okJson(json: string): Outcome {
+export function okJson(json: string): RouteResult {
   return { status: 200, json }
 }
 
 /** @param page Records as JSON text. */
-export function listingJson({ data, meta }: Page<string>): Outcome {
+export function listingJson({ data, meta }: Page<string>): RouteResult {
   return { status: 200, json: `[${data.join(',')}]`, meta }
 }
 
-export function created(data: unknown): Outcome {
+export function created(data: unknown): RouteResult {
   return { status: 201, data }
 }
 
-export function accepted(data: unknown): Outcome {
+export function accepted(data: unknown): RouteResult {
   return { status: 202, data }
 }
 
-export function listing({ data, meta }: Page<unknown>): Outcome {
+export function listing({ data, meta }: Page<unknown>): RouteResult {
   return { status: 200, data, meta }
 }

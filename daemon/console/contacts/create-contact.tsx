@@ -5,7 +5,7 @@ import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { ErrorBox, useLoad } from '../parts/load.tsx'
 import { say } from '../parts/notice.tsx'
 
-/** Said after a contact was put on a list with double opt-in. */
+/** The notice after a contact was put on a list with double opt-in. */
 export const askedToConfirm = 'The contact is asked to confirm, and joins the list when it does.'
 
 export function CreateContact({ close }: { close(): void }) {

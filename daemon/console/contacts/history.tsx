@@ -4,7 +4,7 @@ import { Time } from '../parts/time.tsx'
 
 const shownEntries = 20
 
-/** What changed the memberships and the subscription of a contact, newest first. */
+/** The changes of a contact's memberships and subscription, newest first. */
 export function History({ contact }: { contact: Schemas['Contact'] }) {
   const contactId = contact.id
   const history = useLoad(

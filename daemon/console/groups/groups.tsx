@@ -26,7 +26,7 @@ interface GroupQuery {
 }
 
 interface GroupsProps<T> {
-  /** What the page calls one of them: `list` or `tag`. */
+  /** The word for one of them: `list` or `tag`. */
   readonly noun: string
   readonly title: string
   readonly about: string
@@ -34,7 +34,7 @@ interface GroupsProps<T> {
   readonly create: (name: string) => Promise<unknown>
   readonly rename: (id: number, name: string) => Promise<unknown>
   readonly remove: (id: number) => Promise<unknown>
-  /** What the deletion of a group does. */
+  /** The consequence of deleting a group. */
   readonly consequence: (name: string) => ComponentChildren
   readonly link: (group: T) => string
   /** Address of the listing of its contacts. */

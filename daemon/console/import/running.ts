@@ -19,7 +19,7 @@ export interface Running {
   readonly file: File
   readonly isDryRun: boolean
   readonly listId: number | undefined
-  /** Of a dry run: imports the file with the same options. */
+  /** Imports the file of a dry run with the same options. */
   readonly importNow: (() => Promise<void>) | undefined
   readonly startedMs: number
   /** Estimated number of rows. */

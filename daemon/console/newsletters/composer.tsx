@@ -24,7 +24,7 @@ interface ComposerProps {
 /** The content with a preview for a chosen contact. */
 export function Composer({ newsletter, canChange, set, reload, state }: ComposerProps) {
   const path = { params: { path: { newsletterId: newsletter.id } } }
-  /** What this form has stored. Only what differs is sent, because another tab may have changed the rest. */
+  /** The values that this form has stored. It sends only changed ones, because another tab may have changed the rest. */
   const stored = useRef<Readonly<Record<string, unknown>>>(newsletter)
   const submit = async (fields: FormData) => {
     const body = {

@@ -16,7 +16,7 @@ export const firstContent = `<p>Hello {{ contact.name }},</p>
 <p><a href="{{ unsubscribe_url }}">Unsubscribe</a></p>
 `
 
-/** What HTML and text may show. */
+/** The hint of the fields with HTML and text. */
 const contentHint =
   'Values: {{ contact.name }}, {{ contact.email }}, {{ contact.attributes.city }}, {{ unsubscribe_url }}, {{ preferences_url }}, {{ client.name }}, {{ client.postal_address }}'
 

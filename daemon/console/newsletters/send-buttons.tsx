@@ -19,7 +19,7 @@ interface SendButtonsProps {
 
 export const notSaved = 'The last change is not saved.'
 
-/** What can be done with a newsletter in its state. */
+/** Buttons for the actions that the newsletter's status allows. */
 export function SendButtons({ newsletter, audience, state, set }: SendButtonsProps) {
   const [open, setOpen] = useState<'test' | 'schedule'>()
   const { id, status, counts } = newsletter

@@ -147,7 +147,7 @@ interface EmptyProps {
   readonly children?: ComponentChildren
 }
 
-/** Said instead of a table without rows. A page that is not the first may have lost its rows since it was opened. */
+/** Replaces a table without rows. A page that is not the first may have lost its rows since it was opened. */
 export function Empty({ title, parameter = 'cursor', children }: EmptyProps) {
   const { path, query } = useLocation()
   const { [parameter]: cursor, ...kept } = query

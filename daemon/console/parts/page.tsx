@@ -109,16 +109,33 @@ export function Badge({ kind, children }: { kind: 'good' | 'bad' | 'warn' | 'idl
   return <span class={`badge ${kind}`}>{children}</span>
 }
 
-/** A secret that is shown once. */
-export function Secret({ label, value }: { label: string; value: string }) {
+interface SecretProps {
+  readonly label: string
+  readonly value: string
+  readonly close: () => void
+  readonly children?: ComponentChildren
+}
+
+/** The content of a dialog that shows a secret once. */
+export function Secret({ label, value, close, children }: SecretProps) {
   return (
-    <div class="secret">
-      <p>
-        <strong>{label}</strong> It is shown only now. Copy it before you close this.
-      </p>
-      <code>{value}</code>
-      <CopyButton value={value} />
-    </div>
+    <>
+      <div class="body">
+        <div class="secret">
+          <p>
+            <strong>{label}</strong> It is shown only now. Copy it before you close this.
+          </p>
+          <code>{value}</code>
+          <CopyButton value={value} />
+        </div>
+        {children}
+      </div>
+      <footer>
+        <button type="button" class="primary" onClick={close}>
+          I have copied it
+        </button>
+      </footer>
+    </>
   )
 }
 

@@ -15,7 +15,7 @@ interface RecordPageProps<T> {
   readonly of: Loading<T>
   /** Id of the record. The one that was shown before is not taken for it. */
   readonly id: number
-  /** What the record is: `Contact`. */
+  /** The kind of record: `Contact`. */
   readonly noun: string
   readonly back: Back
   readonly children: (record: T) => ComponentChildren

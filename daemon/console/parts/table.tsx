@@ -64,7 +64,7 @@ function classOf(column: Column<never>, isMain: boolean): string | undefined {
 
 interface ListingProps<T> extends Omit<TableProps<T>, 'rows'> {
   readonly of: Loading<{ readonly data: readonly T[]; readonly meta: Meta }>
-  /** Said instead of a table without rows. */
+  /** Replaces a table without rows. */
   readonly empty: ComponentChildren
   /** The parameter of the address that has the cursor. A second table of a page needs its own. */
   readonly parameter?: 'cursor' | 'messages'

@@ -101,17 +101,9 @@ function CreateToken({ close, created }: { close(): void; created(): void }) {
           />
         </Form>
       ) : (
-        <>
-          <div class="body">
-            <Secret label="The token." value={value} />
-            <p class="muted">A person signs in with it at {location.origin}/</p>
-          </div>
-          <footer>
-            <button type="button" class="primary" onClick={close}>
-              I have copied it
-            </button>
-          </footer>
-        </>
+        <Secret label="The token." value={value} close={close}>
+          <p class="muted">A person signs in with it at {location.origin}/</p>
+        </Secret>
       )}
     </Dialog>
   )

@@ -42,14 +42,7 @@ export function CreateEndpoint({ close, created }: { close(): void; created(): v
   if (endpoint) {
     return (
       <Dialog title="The endpoint is created" close={close}>
-        <div class="body">
-          <Secret label="This secret signs its deliveries." value={endpoint.secret} />
-        </div>
-        <footer>
-          <button type="button" class="primary" onClick={close}>
-            I have copied it
-          </button>
-        </footer>
+        <Secret label="This secret signs its deliveries." value={endpoint.secret} close={close} />
       </Dialog>
     )
   }

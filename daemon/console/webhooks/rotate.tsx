@@ -28,16 +28,7 @@ export function Rotate({ endpointId, close }: { endpointId: number; close(): voi
           />
         </Form>
       ) : (
-        <>
-          <div class="body">
-            <Secret label="The new secret." value={secret} />
-          </div>
-          <footer>
-            <button type="button" class="primary" onClick={close}>
-              I have copied it
-            </button>
-          </footer>
-        </>
+        <Secret label="The new secret." value={secret} close={close} />
       )}
     </Dialog>
   )

@@ -56,12 +56,12 @@ const usualNames: readonly (readonly [field: string, names: readonly string[]])[
 
 /** Further columns of exports, by a column that only these have. */
 const exportColumns = {
-  /** Of mailkeep; Mailcoach's has some of them. */
+  /** Columns of mailkeep's files. Mailcoach's files have some of them. */
   extraattributes: {
     fields: ['extra_attributes', 'unsubscribed_by_contact', 'lists', 'topics', 'created_at'],
     ignored: ['id', 'uuid'],
   },
-  /** Of listmonk. */
+  /** Columns of listmonk's files. */
   attributes: { fields: ['attributes', 'created_at'], ignored: ['uuid', 'updatedat'] },
 } as const
 

@@ -3,7 +3,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Dialect } from '../../storage/dialect.ts'
 import { bool, int, ints, rows, statement, time } from '../../storage/statement.ts'
 
-/** Not by an index: without statistics, SQLite would read all contacts of the client for each row. */
+/** Prevents the use of an index: without statistics, SQLite would read all contacts of the client for each row. */
 const isOwn = (p: { client_id: RawBuilder<unknown> }, dialect: Dialect) =>
   sql`${dialect.unindexed(sql.ref('mailkeep_contact.client_id'))} = ${p.client_id}`
 

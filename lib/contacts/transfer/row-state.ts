@@ -10,7 +10,7 @@ import type { NewContact } from '../schema.ts'
 import { readTime } from './column-time.ts'
 import type { RowState } from './columns.ts'
 
-/** What a row says beyond the input of `addToList`. */
+/** The values of a row beyond the input of `addToList`. */
 export interface Restored {
   /** Set when the person has unsubscribed. `at` is null when the time is unknown. */
   readonly unsubscribed?: { readonly at: Timestamp | null; readonly byContact: boolean } | undefined
@@ -31,7 +31,7 @@ export interface ImportedContact extends NewContact {
   readonly restored?: Restored
 }
 
-/** What the import's options say of every row. */
+/** The state that the import's options give to every row. */
 export interface RowOptions {
   /** Whether everybody in the file has unsubscribed. */
   readonly isUnsubscribed: boolean

@@ -1,4 +1,4 @@
-/** What an import does in each batch besides saving the contacts. */
+/** The steps of an import in each batch, besides saving the contacts. */
 import { recordHistory } from '../../consent/history.ts'
 import { now, type Tx } from '../../context.ts'
 import { fold } from '../../parse.ts'

@@ -86,10 +86,10 @@ async function getStep(ctx: Context, sequenceId: number, stepId: number) {
   return step
 }
 
-/** What a message has beside its content. */
+/** The parts of a message beside its content. */
 interface Sending extends Omit<Envelope, 'client'> {
   readonly uuid: string
-  /** What the message belongs to, for the statistics of providers: `newsletter-1`. */
+  /** Name of the newsletter or sequence for the statistics of providers: `newsletter-1`. */
   readonly campaign: string
 }
 

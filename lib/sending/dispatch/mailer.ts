@@ -24,7 +24,7 @@ export interface MailFigures {
   readonly messagesInFlight: number
 }
 
-/** What is due, and how many messages may be claimed of it at most. */
+/** The due newsletters and sequences, and how many messages may be claimed at most. */
 interface Plan {
   readonly sources: readonly Source[]
   readonly freeSlots: number

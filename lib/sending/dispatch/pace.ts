@@ -1,7 +1,7 @@
 import { groupBy, rotated } from '../../collections.ts'
 import type { Clock } from '../../time.ts'
 
-/** What is being sent: a newsletter, or a sequence. */
+/** A newsletter or a sequence that is being sent. */
 export interface Source {
   readonly kind: 'newsletter' | 'sequence'
   readonly id: number

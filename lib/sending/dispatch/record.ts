@@ -12,7 +12,7 @@ import type { ClaimedMessage } from './claim.ts'
 import * as queries from './claim-queries.ts'
 import type { Source } from './pace.ts'
 
-/** What became of an attempt. `interrupted`: this process stopped before the message was handed over. */
+/** Outcome of an attempt. `interrupted`: this process stopped before the message was handed over. */
 export type Outcome =
   | MailOutcome
   | { readonly kind: 'uncertain'; readonly error: string }
@@ -26,7 +26,7 @@ export interface FinishedAttempt {
   readonly endedMs: number
 }
 
-/** What was recorded of an attempt. `retried`: the message stays pending. */
+/** The recorded outcome of an attempt. `retried`: the message stays pending. */
 export type MessageOutcome = 'sent' | 'failed' | 'uncertain' | 'retried'
 
 export interface RecordedAttempt {
@@ -44,7 +44,7 @@ const maxTextCharacters = 1000
 
 const lostProcess = 'The process was lost while the message was handed over: its outcome is not known.'
 
-/** What became of messages of a newsletter or sequence in one transaction. */
+/** Counts of the messages of a newsletter or sequence that one transaction recorded. */
 interface Tally {
   readonly source: MessageSource
   sent: number

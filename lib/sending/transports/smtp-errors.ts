@@ -1,4 +1,4 @@
-/** What an error of an SMTP session means for the message. */
+/** Maps errors of an SMTP session to outcomes of the message. */
 import { withoutAddresses } from '../../logger.ts'
 import type { MailOutcome } from '../transport.ts'
 

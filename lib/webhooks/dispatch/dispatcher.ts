@@ -19,6 +19,7 @@ type Plan = readonly Allowance[]
 /** The work of the loop that sends the deliveries that are due. */
 export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttempt> {
   readonly what = 'deliveries'
+  readonly claim = claimDeliveries
   readonly concurrency: number
   readonly loop: Loop<Plan, ClaimedDelivery, FinishedAttempt>
   /** The event handlers of this process. */
@@ -74,10 +75,6 @@ export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttem
   async release(tx: Tx, inFlight: TasksInFlight, orphans: readonly string[], isClockSuspect: boolean): Promise<number> {
     const released = await releaseExpiredLeases(tx, inFlight, orphans)
     return released + (isClockSuspect ? await releaseStaleSchedules(tx) : 0)
-  }
-
-  claim(tx: Tx, plan: Plan, inFlight: TasksInFlight): Promise<ClaimedDelivery[]> {
-    return claimDeliveries(tx, plan, inFlight)
   }
 
   started(delivery: ClaimedDelivery): void {

@@ -1,3 +1,4 @@
+import { dayMs } from '../../time.ts'
 import type { Outcome } from '../http/send.ts'
 import type { WebhookSettings } from '../settings.ts'
 
@@ -19,8 +20,6 @@ export type Disposition =
   | { readonly status: 'success' }
   | { readonly status: 'failed'; readonly disable: boolean }
   | { readonly status: 'pending'; readonly delayMs: number }
-
-const dayMs = 86_400_000
 
 /**
  * Returns the delivery's next state: success, failure, or another attempt after a delay.

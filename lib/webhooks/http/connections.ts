@@ -27,7 +27,7 @@ export class Pools {
       connections,
       pipelining: 1,
       allowH2: false,
-      // `Answer` limits the whole attempt with one timer. Undici's timers would not stop a slow drip of bytes.
+      // `AnswerReader` limits the whole attempt with one timer. Undici's timers would not stop a slow drip of bytes.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: 10_000,

@@ -92,7 +92,7 @@ function send(request: Request, targetOf: () => URL, timeoutMs: number, clock: C
     const outcome: Outcome = { kind: 'refused', error: (error as Error).message }
     return { outcome: Promise.resolve(outcome), abort: () => {} }
   }
-  const answer = new Answer(clock, timeoutMs)
+  const answer = new AnswerReader(clock, timeoutMs)
   const path = target.pathname + target.search
   const own: OwnRequest = { method: 'POST', path, headers: headersOf(request, clock()), body: request.body, answer }
   const pool = poolOf(target.origin)
@@ -121,7 +121,7 @@ export function headersOf(request: Request, nowMs: number): Record<string, strin
 type Controller = Connections.DispatchController
 
 /** Collects one answer. The first event that ends the request sets the outcome; later ones are ignored. */
-class Answer implements Connections.DispatchHandler {
+class AnswerReader implements Connections.DispatchHandler {
   #resolve!: (outcome: Outcome) => void
   readonly outcome = new Promise<Outcome>((resolve) => {
     this.#resolve = resolve
