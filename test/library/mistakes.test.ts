@@ -485,6 +485,62 @@ test('sqlite() refuses a handle that is open for reading only, and leaves its fi
   assert.deepEqual(readFileSync(path), before)
 })
 
+test('sqlite() refuses a handle with an open transaction', () => {
+  const handle = new Database(':memory:').exec('begin')
+  assert.throws(
+    () => sqlite(handle),
+    (error) => isMailkeepError(error, 'validation_failed') && /transaction open/.test(error.message),
+  )
+})
+
+test('using() refuses a handle that is iterating, or does not check foreign keys', async (t) => {
+  const path = file(t)
+  const mailkeep = await createMailkeep({ database: sqlite(path), encryptionKey })
+  t.after(() => mailkeep.close())
+  const handle = new Database(path).exec('create table users (id); insert into users values (1), (2); begin immediate')
+  t.after(() => handle.close())
+  const rows = handle.prepare('select id from users').iterate()
+  rows.next()
+  const early = await outcomeOf(() => mailkeep.using(handle))
+  rows.return?.()
+  const within = mailkeep.using(handle)
+  const others = handle.prepare('select id from users').iterate()
+  others.next()
+  const late = await outcomeOf(() => within.clients.create({ name: 'Acme' }))
+  others.return?.()
+  for (const error of [early, late]) {
+    assertHelpful(error, 'iterating', 'validation_failed')
+    assert.match(error!.message, /let iterate\(\) end/)
+  }
+  await within.clients.create({ name: 'Acme' })
+  handle.exec('commit; pragma foreign_keys = off; begin immediate')
+  const unchecked = await outcomeOf(() => mailkeep.using(handle))
+  assertHelpful(unchecked, 'without foreign keys', 'validation_failed')
+  assert.match(unchecked!.message, /foreign_keys = on/)
+  handle.exec('rollback')
+  assert.equal((await mailkeep.clients.list()).length, 1)
+})
+
+test('a handle whose default is BigInt works like others', async (t) => {
+  const path = file(t)
+  const memory = new Database(':memory:')
+  for (const handle of [memory, new Database(path)]) {
+    handle.defaultSafeIntegers(true)
+    const mailkeep = await createMailkeep({ database: sqlite(handle), encryptionKey })
+    t.after(() => mailkeep.close())
+    const { id } = await mailkeep.clients.create({ name: 'Acme' })
+    handle.exec('begin immediate')
+    const acme = mailkeep.using(handle).forClient(id)
+    const list = await acme.lists.create({ name: 'News' })
+    const { contact } = await acme.contacts.addToList(list.id, { email: 'ada@example.org', tags: ['vip'] })
+    handle.exec('commit')
+    assert.deepEqual(await mailkeep.forClient(id).contacts.get(contact.id), contact)
+    assert.equal(await mailkeep.forClient(id).contacts.count({ lists: [list.id] }), 1)
+    assert.equal((await mailkeep.ready()).ready, true)
+    await mailkeep.deliverDue()
+  }
+})
+
 test('using() on SQLite refuses other handles', async (t) => {
   const path = file(t)
   const mailkeep = await createMailkeep({ database: sqlite(path), encryptionKey })
