@@ -345,6 +345,28 @@ test('the clock of the test kit refuses what is not a duration, and goes on', as
   assert.equal(kit.clock.now(), 5_400_000)
 })
 
+test('the test kit refuses answers, types of events and contacts that do not exist', async (t) => {
+  const kit = await testMailkeep()
+  t.after(() => kit.close())
+  for (const reply of ['timout', null, Number.NaN, 99, 600, 204.5, {}, [], 1n, Symbol('reply')] as Any[]) {
+    assertHelpful(await outcomeOf(() => kit.answer(reply)), `answer: ${typeof reply}`, 'validation_failed')
+    assertHelpful(await outcomeOf(() => kit.answerMail(reply)), `answerMail: ${typeof reply}`, 'validation_failed')
+  }
+  for (const type of ['contact.subscribd', null, 1] as Any[]) {
+    assertHelpful(await outcomeOf(() => kit.events(type)), `events: ${type}`, 'validation_failed')
+  }
+  for (const input of [null, 'ada@example.org', Promise.resolve(contact), new Map()] as Any[]) {
+    assertHelpful(await outcomeOf(() => kit.contact(input)), 'contact', 'validation_failed')
+  }
+  await kit.client.webhooks.createEndpoint({ url: 'https://partner.example/', events: ['contact.subscribed'] })
+  kit.answer({ status: 503, retryAfterSeconds: 60 })
+  kit.answer()
+  kit.answerMail()
+  await kit.contact({})
+  await kit.deliver()
+  assert.equal((await kit.client.webhooks.listDeliveries(1)).data[0]?.status, 'success')
+})
+
 test('an import refuses a source that is not a stream or chunks of text or bytes', async (t) => {
   const kit = await testMailkeep()
   t.after(() => kit.close())
