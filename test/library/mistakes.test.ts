@@ -484,6 +484,11 @@ test('sqlite() and postgres() refuse values that are not a database', async () =
   for (const run of [sqlite, postgres] as Any[]) {
     assertHelpful(await outcomeOf(() => run('postgres://x', null)), 'options', 'validation_failed')
   }
+  for (const url of ['file:mail.db', 'sqlite:mail.db', 'postgres://127.0.0.1/mail', 'file:///var/mail.db']) {
+    const error = await outcomeOf(() => sqlite(url))
+    assertHelpful(error, url, 'validation_failed')
+    assert.match(error!.message, /no URL/)
+  }
   const missing = join(tmpdir(), 'mailkeep-no-such-directory', 'mailkeep.db')
   const error = await outcomeOf(() => createMailkeep({ database: sqlite(missing), encryptionKey }))
   assertHelpful(error, 'a missing directory', 'unavailable')

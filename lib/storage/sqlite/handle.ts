@@ -34,8 +34,14 @@ export function column(handle: SqliteHandle, sql: string, ...values: unknown[]):
   return statement.all(...values).map(String)
 }
 
+/** SQLite would create a file of that name. */
+const url = /^(?:file:|sqlite3?:|[a-z][a-z\d+.-]*:\/\/)/i
+
 /** @throws MailkeepError `validation_failed`: `source` is neither a path nor an open handle that may write. */
 export function checkSource(source: unknown): void {
+  if (typeof source === 'string' && url.test(source)) {
+    throw invalid('database', "sqlite() takes the path of a file and no URL: 'mail.db' instead of 'file:mail.db'.")
+  }
   if (typeof source === 'string' && source !== '' && !source.includes('\0')) return
   const { prepare, open, readonly, inTransaction } = (source ?? {}) as Partial<Record<string, unknown>>
   if (typeof prepare !== 'function') {
