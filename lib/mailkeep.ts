@@ -15,6 +15,7 @@ import * as identities from './identities/operations.ts'
 import type { Identity } from './identities/schema.ts'
 import { batchQueue } from './jobs/batch-queue.ts'
 import { type Logger, silent } from './logger.ts'
+import { checkPublicUrl } from './option-values.ts'
 import {
   type CloseOptions,
   checkOptions,
@@ -106,7 +107,7 @@ export class Mailkeep {
       caller: { source: options.source ?? 'library' },
       local: {
         tokens: new TokenCache(),
-        publicUrl: typeof publicUrl === 'function' ? publicUrl : () => publicUrl,
+        publicUrl: typeof publicUrl === 'function' ? () => checkPublicUrl(publicUrl()) : () => publicUrl,
         webhooks: {
           settings,
           onEvent: options.onEvent,

@@ -49,6 +49,18 @@ function isPublicUrl(value: unknown): boolean {
   return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === ''
 }
 
+const publicUrlRule = 'an http or https URL without user, query and fragment'
+
+/**
+ * Checks what the function `publicUrl` returned.
+ *
+ * @throws MailkeepError `validation_failed` on `publicUrl`
+ */
+export function checkPublicUrl(url: unknown): string | undefined {
+  if (url === undefined || isPublicUrl(url)) return url as string | undefined
+  throw invalid('publicUrl', `The function publicUrl must return ${publicUrlRule}.`)
+}
+
 const isPort = (value: unknown) => isNumber(1, 65_535)(value) && Number.isInteger(value)
 
 /** The longest delay that Node's timers support. */
@@ -112,10 +124,7 @@ const schemas: Readonly<Record<string, v.GenericSchema>> = {
     webhooks: v.optional(v.object(webhookValues, 'must be an object')),
     mail: v.optional(v.object(mailValues, 'must be an object')),
     identityProvider: must(isObjectWith('start', 'status'), 'must have the functions start and status, like ses()'),
-    publicUrl: must(
-      (value) => typeof value === 'function' || isPublicUrl(value),
-      'must be an http or https URL without user, query and fragment',
-    ),
+    publicUrl: must((value) => typeof value === 'function' || isPublicUrl(value), `must be ${publicUrlRule}`),
     source: must((value) => sources.some((source) => source === value), `must be one of ${sources.join(', ')}`),
     clock: method,
     sender: must(isObjectWith('send', 'close'), 'must have the functions send and close'),

@@ -323,6 +323,25 @@ test('createMailkeep names the option that is wrong', async () => {
   )
 })
 
+test('a function publicUrl that returns no URL makes no links', async (t) => {
+  for (const url of [
+    'mail.example.com',
+    'https://mail.example.com/?a=1',
+    null,
+    5,
+    Promise.resolve('https://x.example'),
+  ]) {
+    const publicUrl = () => url as Any
+    const webhooks = { allowPrivate: true }
+    const mailkeep = await createMailkeep({ database: sqlite(':memory:'), encryptionKey, publicUrl, webhooks })
+    t.after(() => mailkeep.close())
+    const client = await filled(mailkeep)
+    const error = await outcomeOf(() => client.contacts.links(contact))
+    assertHelpful(error, String(url), 'validation_failed')
+    assert.match(error!.message, /publicUrl must return/)
+  }
+})
+
 test('a setting that is undefined keeps its default', async (t) => {
   const unset = (names: object) => Object.fromEntries(Object.keys(names).map((name) => [name, undefined]))
   const kit = await testMailkeep({ webhooks: unset(defaultWebhookSettings), mail: unset(defaultMailSettings) })
