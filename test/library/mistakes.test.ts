@@ -695,3 +695,17 @@ test('an import whose stream fails before it is read is rejected, and the proces
     await assert.rejects(importing, { code })
   }
 })
+
+test('an import whose source throws no error is rejected with what it threw', async (t) => {
+  const kit = await testMailkeep()
+  t.after(() => kit.close())
+  const list = await kit.client.lists.create({ name: 'News' })
+  for (const thrown of [undefined, null, 5, 'no more']) {
+    const source = (async function* () {
+      yield 'email\n'
+      throw thrown
+    })()
+    const importing = kit.client.contacts.import(list.id, source, { format: 'csv' })
+    assert.equal(await importing.then(() => 'imported').catch((error) => error), thrown)
+  }
+})
