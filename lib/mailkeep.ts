@@ -15,7 +15,7 @@ import * as identities from './identities/operations.ts'
 import type { Identity } from './identities/schema.ts'
 import { batchQueue } from './jobs/batch-queue.ts'
 import { type Logger, silent } from './logger.ts'
-import { checkOptions } from './option-schemas.ts'
+import { checkOptions, checkPublicUrl } from './option-schemas.ts'
 import {
   type CloseOptions,
   type MailkeepOptions,
@@ -106,7 +106,7 @@ export class Mailkeep {
       caller: { source: options.source ?? 'library' },
       local: {
         tokens: new TokenCache(),
-        publicUrl: typeof publicUrl === 'function' ? publicUrl : () => publicUrl,
+        publicUrl: typeof publicUrl === 'function' ? () => checkPublicUrl(publicUrl()) : () => publicUrl,
         webhooks: {
           settings,
           onEvent: options.onEvent,

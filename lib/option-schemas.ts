@@ -56,6 +56,18 @@ function isPublicUrl(value: unknown): boolean {
   return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === ''
 }
 
+const publicUrlRule = 'an http or https URL without user, query and fragment'
+
+/**
+ * Checks what the function `publicUrl` returned.
+ *
+ * @throws MailkeepError `validation_failed` on `publicUrl`
+ */
+export function checkPublicUrl(url: unknown): string | undefined {
+  if (url === undefined || isPublicUrl(url)) return url as string | undefined
+  throw invalid('publicUrl', `The function publicUrl must return ${publicUrlRule}.`)
+}
+
 const isPort = (value: unknown) => isNumber(1, 65_535)(value) && Number.isInteger(value)
 
 /** The longest delay that Node's timers support. */
@@ -136,10 +148,7 @@ const schemas = {
     webhooks,
     mail,
     identityProvider,
-    publicUrl: must(
-      (value) => typeof value === 'function' || isPublicUrl(value),
-      'be an http or https URL without user, query and fragment',
-    ),
+    publicUrl: must((value) => typeof value === 'function' || isPublicUrl(value), `be ${publicUrlRule}`),
     source: must((value) => sources.some((source) => source === value), `be one of ${sources.join(', ')}`),
     clock: method,
     sender: must(isObjectWith('send', 'close'), 'have the functions send and close'),

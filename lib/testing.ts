@@ -6,16 +6,18 @@ import { randomBytes } from 'node:crypto'
 import type { ClientMailkeep } from './client-api.ts'
 import type { Contact, ContactFieldsInput, ContactInput } from './contacts/schema.ts'
 import type { RaisedEvent } from './context.ts'
+import { invalid } from './errors.ts'
 import type { List } from './lists/schema.ts'
 import { createMailkeep, type Mailkeep } from './mailkeep.ts'
 import { checkOptions } from './option-schemas.ts'
 import { type MailkeepOptions, withDefaults } from './options.ts'
+import { isRecord, noRecordMessage } from './parse.ts'
 import { sqlite } from './storage/sqlite.ts'
 import { TestClock } from './testing/clock.ts'
-import { type CapturedMail, CapturingTransport, type MailReply } from './testing/mail.ts'
-import { type CapturedDelivery, CapturingSender, type Reply } from './testing/sender.ts'
+import { type CapturedMail, CapturingTransport, checkMailReply, type MailReply } from './testing/mail.ts'
+import { type CapturedDelivery, CapturingSender, checkReply, type Reply } from './testing/sender.ts'
 import type { WebhookEvent } from './webhooks/receiver.ts'
-import { type EventType, extensionEventTypes } from './webhooks/schema.ts'
+import { type EventType, eventTypes, extensionEventTypes } from './webhooks/schema.ts'
 
 export type { Duration, DurationUnit, TestClock } from './testing/clock.ts'
 export type { CapturedMail, MailReply, MailReplyTo } from './testing/mail.ts'
@@ -113,18 +115,25 @@ export async function testMailkeep(given: TestOptions = {}): Promise<TestKit> {
     clock,
     ...factories(client),
     addClient,
-    events: (type) => raised.filter((event) => matches(event, type)).map(copyThroughJson) as never,
+    events(type) {
+      if (type !== undefined && !eventTypes.includes(type)) {
+        throw invalid('type', `type must be one of ${eventTypes.join(', ')}.`)
+      }
+      return raised.filter((event) => matches(event, type)).map(copyThroughJson) as never
+    },
     async deliver() {
       const before = sender.captured.length
       await mailkeep.deliverDue()
       return sender.captured.slice(before)
     },
     deliveries: () => [...sender.captured],
-    answer: (reply = 200) => {
+    answer(reply = 200) {
+      checkReply(reply)
       sender.reply = reply
     },
     mail: () => [...transport.captured],
-    answerMail: (reply = 'sent') => {
+    answerMail(reply = 'sent') {
+      checkMailReply(reply)
       transport.reply = reply
     },
     forget() {
@@ -145,6 +154,7 @@ function factories(client: ClientMailkeep): Pick<TestKit, 'list' | 'contact'> {
   return {
     list,
     async contact(input = {}, on = {}) {
+      if (!isRecord(input)) throw invalid('input', noRecordMessage(input))
       checkOptions('kitContact', on)
       if (on.list === undefined) defaultList ??= list()
       const { id: listId } = typeof on.list === 'number' ? { id: on.list } : (on.list ?? (await defaultList!))

@@ -1,3 +1,4 @@
+import { invalid } from '../errors.ts'
 import { type MailMessage, type MailOutcome, type MailTransport, UncertainError } from '../sending/transport.ts'
 import type { Clock } from '../time.ts'
 
@@ -9,6 +10,8 @@ export interface CapturedMail extends MailMessage {
 
 /** What became of a mail. `uncertain`: the connection was lost after it was handed over. */
 export type MailReplyTo = 'sent' | 'temporary' | 'permanent' | 'unknown mailbox' | 'uncertain'
+
+const replies: readonly MailReplyTo[] = ['sent', 'temporary', 'permanent', 'unknown mailbox', 'uncertain']
 
 /** The same for all mails, or a function of the mail: `({ to }) => (to.email.endsWith('.test') ? 'permanent' : 'sent')`. */
 export type MailReply = MailReplyTo | ((mail: CapturedMail) => MailReplyTo | Promise<MailReplyTo>)
@@ -30,9 +33,16 @@ export class CapturingTransport implements MailTransport {
       signal.addEventListener('abort', () => reject(signal.reason))
     })
     const reply = await Promise.race([typeof this.reply === 'function' ? this.reply(mail) : this.reply, aborted])
+    checkMailReply(reply)
     if (reply === 'sent') return { kind: 'sent', providerMessageId: `test-${message.id}` }
     if (reply === 'temporary') return { kind: 'temporary', error: '451 try again later' }
     if (reply === 'uncertain') throw new UncertainError('The connection was lost.')
     return { kind: 'permanent', error: '550 rejected', unknownMailbox: reply === 'unknown mailbox' }
   }
+}
+
+/** @throws MailkeepError `validation_failed` */
+export function checkMailReply(reply: MailReply): void {
+  if (typeof reply !== 'function' && !replies.includes(reply))
+    throw invalid('reply', `reply must be a function or one of ${replies.join(', ')}.`)
 }

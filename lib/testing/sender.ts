@@ -1,3 +1,5 @@
+import { invalid } from '../errors.ts'
+import { isRecord } from '../parse.ts'
 import { headersOf, type Outcome, type Request, type Sender, type Sending } from '../webhooks/http/send.ts'
 import type { WebhookEvent } from '../webhooks/receiver.ts'
 import type { TestClock } from './clock.ts'
@@ -61,7 +63,20 @@ export class CapturingSender implements Sender {
   }
 }
 
+/** @throws MailkeepError `validation_failed`: neither an answer of a receiver nor a function. */
+export function checkReply(reply: unknown): void {
+  if (typeof reply === 'function') return
+  const status = isRecord(reply) ? reply.status : reply
+  if (reply === 'timeout' || reply === 'unreachable') return
+  if (typeof status === 'number' && Number.isInteger(status) && status >= 100 && status <= 599) return
+  throw invalid(
+    'reply',
+    "reply must be a status from 100 to 599, an object with a status, 'timeout', 'unreachable' or a function.",
+  )
+}
+
 function outcomeOf(reply: ReplyTo): Outcome {
+  checkReply(reply)
   if (reply === 'timeout') return { kind: 'failed', error: 'No complete answer in time.', timedOut: true }
   if (reply === 'unreachable') return { kind: 'failed', error: 'The request failed: ECONNREFUSED.', timedOut: false }
   if (typeof reply === 'number') return { kind: 'answered', status: reply, body: '' }

@@ -323,6 +323,25 @@ test('createMailkeep names the option that is wrong', async () => {
   )
 })
 
+test('a function publicUrl that returns no URL makes no links', async (t) => {
+  for (const url of [
+    'mail.example.com',
+    'https://mail.example.com/?a=1',
+    null,
+    5,
+    Promise.resolve('https://x.example'),
+  ]) {
+    const publicUrl = () => url as Any
+    const webhooks = { allowPrivate: true }
+    const mailkeep = await createMailkeep({ database: sqlite(':memory:'), encryptionKey, publicUrl, webhooks })
+    t.after(() => mailkeep.close())
+    const client = await filled(mailkeep)
+    const error = await outcomeOf(() => client.contacts.links(contact))
+    assertHelpful(error, String(url), 'validation_failed')
+    assert.match(error!.message, /publicUrl must return/)
+  }
+})
+
 test('a setting that is undefined keeps its default', async (t) => {
   const unset = (names: object) => Object.fromEntries(Object.keys(names).map((name) => [name, undefined]))
   const kit = await testMailkeep({ webhooks: unset(defaultWebhookSettings), mail: unset(defaultMailSettings) })
@@ -343,6 +362,28 @@ test('the clock of the test kit refuses what is not a duration, and goes on', as
   }
   await kit.clock.advance('1.5 hours')
   assert.equal(kit.clock.now(), 5_400_000)
+})
+
+test('the test kit refuses answers, types of events and contacts that do not exist', async (t) => {
+  const kit = await testMailkeep()
+  t.after(() => kit.close())
+  for (const reply of ['timout', null, Number.NaN, 99, 600, 204.5, {}, [], 1n, Symbol('reply')] as Any[]) {
+    assertHelpful(await outcomeOf(() => kit.answer(reply)), `answer: ${typeof reply}`, 'validation_failed')
+    assertHelpful(await outcomeOf(() => kit.answerMail(reply)), `answerMail: ${typeof reply}`, 'validation_failed')
+  }
+  for (const type of ['contact.subscribd', null, 1] as Any[]) {
+    assertHelpful(await outcomeOf(() => kit.events(type)), `events: ${type}`, 'validation_failed')
+  }
+  for (const input of [null, 'ada@example.org', Promise.resolve(contact), new Map()] as Any[]) {
+    assertHelpful(await outcomeOf(() => kit.contact(input)), 'contact', 'validation_failed')
+  }
+  await kit.client.webhooks.createEndpoint({ url: 'https://partner.example/', events: ['contact.subscribed'] })
+  kit.answer({ status: 503, retryAfterSeconds: 60 })
+  kit.answer()
+  kit.answerMail()
+  await kit.contact({})
+  await kit.deliver()
+  assert.equal((await kit.client.webhooks.listDeliveries(1)).data[0]?.status, 'success')
 })
 
 test('an import refuses a source that is not a stream or chunks of text or bytes', async (t) => {
@@ -462,6 +503,11 @@ test('sqlite() and postgres() refuse values that are not a database', async () =
   for (const run of [sqlite, postgres] as Any[]) {
     assertHelpful(await outcomeOf(() => run('postgres://x', null)), 'options', 'validation_failed')
   }
+  for (const url of ['file:mail.db', 'sqlite:mail.db', 'postgres://127.0.0.1/mail', 'file:///var/mail.db']) {
+    const error = await outcomeOf(() => sqlite(url))
+    assertHelpful(error, url, 'validation_failed')
+    assert.match(error!.message, /no URL/)
+  }
   const missing = join(tmpdir(), 'mailkeep-no-such-directory', 'mailkeep.db')
   const error = await outcomeOf(() => createMailkeep({ database: sqlite(missing), encryptionKey }))
   assertHelpful(error, 'a missing directory', 'unavailable')
@@ -493,6 +539,62 @@ test('a handle that its host has closed makes each call fail as closed', async (
   const acme = mailkeep.forClient(client.id)
   for (const call of [() => mailkeep.tokens.authenticate(token.token), () => acme.tags.list()]) {
     assertHelpful(await outcomeOf(call), 'a closed handle', 'unavailable')
+  }
+})
+
+test('sqlite() refuses a handle with an open transaction', () => {
+  const handle = new Database(':memory:').exec('begin')
+  assert.throws(
+    () => sqlite(handle),
+    (error) => isMailkeepError(error, 'validation_failed') && /transaction open/.test(error.message),
+  )
+})
+
+test('using() refuses a handle that is iterating, or does not check foreign keys', async (t) => {
+  const path = file(t)
+  const mailkeep = await createMailkeep({ database: sqlite(path), encryptionKey })
+  t.after(() => mailkeep.close())
+  const handle = new Database(path).exec('create table users (id); insert into users values (1), (2); begin immediate')
+  t.after(() => handle.close())
+  const rows = handle.prepare('select id from users').iterate()
+  rows.next()
+  const early = await outcomeOf(() => mailkeep.using(handle))
+  rows.return?.()
+  const within = mailkeep.using(handle)
+  const others = handle.prepare('select id from users').iterate()
+  others.next()
+  const late = await outcomeOf(() => within.clients.create({ name: 'Acme' }))
+  others.return?.()
+  for (const error of [early, late]) {
+    assertHelpful(error, 'iterating', 'validation_failed')
+    assert.match(error!.message, /let iterate\(\) end/)
+  }
+  await within.clients.create({ name: 'Acme' })
+  handle.exec('commit; pragma foreign_keys = off; begin immediate')
+  const unchecked = await outcomeOf(() => mailkeep.using(handle))
+  assertHelpful(unchecked, 'without foreign keys', 'validation_failed')
+  assert.match(unchecked!.message, /foreign_keys = on/)
+  handle.exec('rollback')
+  assert.equal((await mailkeep.clients.list()).length, 1)
+})
+
+test('a handle whose default is BigInt works like others', async (t) => {
+  const path = file(t)
+  const memory = new Database(':memory:')
+  for (const handle of [memory, new Database(path)]) {
+    handle.defaultSafeIntegers(true)
+    const mailkeep = await createMailkeep({ database: sqlite(handle), encryptionKey })
+    t.after(() => mailkeep.close())
+    const { id } = await mailkeep.clients.create({ name: 'Acme' })
+    handle.exec('begin immediate')
+    const acme = mailkeep.using(handle).forClient(id)
+    const list = await acme.lists.create({ name: 'News' })
+    const { contact } = await acme.contacts.addToList(list.id, { email: 'ada@example.org', tags: ['vip'] })
+    handle.exec('commit')
+    assert.deepEqual(await mailkeep.forClient(id).contacts.get(contact.id), contact)
+    assert.equal(await mailkeep.forClient(id).contacts.count({ lists: [list.id] }), 1)
+    assert.equal((await mailkeep.ready()).ready, true)
+    await mailkeep.deliverDue()
   }
 })
 
@@ -602,5 +704,19 @@ test('an import whose stream fails before it is read is rejected, and the proces
     const importing = kit.client.contacts.import(listId, source, { format: 'csv' })
     source.destroy(Object.assign(new Error('no such file'), { code: 'ENOENT' }))
     await assert.rejects(importing, { code })
+  }
+})
+
+test('an import whose source throws no error is rejected with what it threw', async (t) => {
+  const kit = await testMailkeep()
+  t.after(() => kit.close())
+  const list = await kit.client.lists.create({ name: 'News' })
+  for (const thrown of [undefined, null, 5, 'no more']) {
+    const source = (async function* () {
+      yield 'email\n'
+      throw thrown
+    })()
+    const importing = kit.client.contacts.import(list.id, source, { format: 'csv' })
+    assert.equal(await importing.then(() => 'imported').catch((error) => error), thrown)
   }
 })

@@ -148,7 +148,7 @@ interface ReadSoFar {
 
 /** Converts an error of the parser or decoder. The parser's message is not used, because it quotes the file. */
 function toImportError(cause: unknown, { head, line, records, isDryRun }: ReadSoFar): unknown {
-  const code = String((cause as { code?: unknown }).code)
+  const code = String((cause as { code?: unknown } | undefined)?.code)
   const isJson = records === 0 && /^\ufeff?\s*\{/.test(head)
   const what =
     code === encodingError

@@ -1,4 +1,4 @@
-import { closed, MailkeepError, notFound } from '../../errors.ts'
+import { closed, invalid, MailkeepError, notFound } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import { otherDatabase, transactionEnded } from '../host-transaction.ts'
 import { destroyed } from '../kysely-connection.ts'
@@ -10,9 +10,19 @@ import { destroyed } from '../kysely-connection.ts'
  */
 export type ErrorMapper = (error: unknown, inHostTransaction?: boolean) => unknown
 
-/** @returns whether another connection holds the lock, so that a retry may succeed. */
+/** @returns whether another connection or statement holds the lock, so that a retry may succeed. */
 export function isLocked(error: unknown): boolean {
-  return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error))
+  return /^SQLITE_(BUSY|LOCKED)/.test(codeOf(error)) || isIterating(error)
+}
+
+/** Recognises better-sqlite3's error for a write while `iterate()` of the same handle has not ended. */
+export function isIterating(error: unknown): boolean {
+  return error instanceof TypeError && error.message === 'This database connection is busy executing a query'
+}
+
+export function stillIterating(cause: unknown): MailkeepError {
+  const message = 'A statement of this better-sqlite3 handle is still being iterated: let iterate() end, or use all().'
+  return invalid('transaction', message, cause)
 }
 
 /** @returns whether the file is not a database or has damaged pages. */
@@ -55,6 +65,7 @@ export function errorMapper(file: string | undefined, logger?: Logger): ErrorMap
   return (error, inHostTransaction = false) => {
     const code = codeOf(error)
     if (isNotOpen(error)) return inHostTransaction ? transactionEnded(error) : closed(error)
+    if (isIterating(error)) return stillIterating(error)
     const unusable = destroyed(error)
     if (unusable) return unusable
     // Callers can violate only foreign keys to the client.

@@ -23,6 +23,8 @@ export interface SqliteStatement {
   get(...values: unknown[]): unknown
   run(...values: unknown[]): { changes: number; lastInsertRowid: number | bigint }
   pluck(): SqliteStatement
+  /** Whether integers are returned as BigInt. */
+  safeIntegers?(on: boolean): unknown
   raw(): SqliteStatement
 }
 
@@ -32,16 +34,27 @@ export function column(handle: SqliteHandle, sql: string, ...values: unknown[]):
   return statement.all(...values).map(String)
 }
 
+/** SQLite would create a file of that name. */
+const url = /^(?:file:|sqlite3?:|[a-z][a-z\d+.-]*:\/\/)/i
+
 /** @throws MailkeepError `validation_failed`: `source` is neither a path nor an open handle that may write. */
 export function checkSource(source: unknown): void {
+  if (typeof source === 'string' && url.test(source)) {
+    throw invalid('database', "sqlite() takes the path of a file and no URL: 'mail.db' instead of 'file:mail.db'.")
+  }
   if (typeof source === 'string' && source !== '' && !source.includes('\0')) return
-  const { prepare, open, readonly } = (source ?? {}) as { prepare?: unknown; open?: unknown; readonly?: unknown }
+  const { prepare, open, readonly, inTransaction } = (source ?? {}) as Partial<Record<string, unknown>>
   if (typeof prepare !== 'function') {
     throw invalid('database', "The argument of sqlite() must be a file's path, ':memory:' or a better-sqlite3 handle.")
   }
   if (open === false) throw invalid('database', 'The better-sqlite3 handle given to sqlite() is closed.')
   if (readonly === true) {
     const message = 'The better-sqlite3 handle given to sqlite() is for reading only: open it without `readonly: true`.'
+    throw invalid('database', message)
+  }
+  if (inTransaction === true) {
+    const message =
+      'The better-sqlite3 handle given to sqlite() has a transaction open: commit it or roll it back first.'
     throw invalid('database', message)
   }
 }

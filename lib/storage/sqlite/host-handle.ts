@@ -3,7 +3,8 @@ import type { QueryResult } from 'kysely'
 import { invalid } from '../../errors.ts'
 import type { Connection, Query } from '../connection.ts'
 import { noTransaction, otherDatabase, transactionEnded } from '../host-transaction.ts'
-import type { SqliteHandle } from './handle.ts'
+import { isIterating, stillIterating } from './database-errors.ts'
+import { column, type SqliteHandle } from './handle.ts'
 import { PreparedConnection } from './prepared-connection.ts'
 
 type Handle = SqliteHandle & { readonly open: boolean }
@@ -34,7 +35,7 @@ class MarkedTransaction implements Connection {
   }
 
   get isOpen(): boolean {
-    this.#ended ||= !this.#handle.open || !this.#handle.inTransaction || this.#readMark.get() !== this.#mark
+    this.#ended ||= !this.#handle.open || !this.#handle.inTransaction || Number(this.#readMark.get()) !== this.#mark
     return !this.#ended
   }
 
@@ -62,13 +63,24 @@ export function adoptHandle(handle: unknown, isSameDatabase: IsSameDatabase): Co
   if (!handle.open) throw invalid('transaction', 'This better-sqlite3 handle is closed.')
   if (!handle.inTransaction) throw noTransaction()
   if (!isSameDatabase(handle)) throw otherDatabase()
+  if (column(handle, 'pragma foreign_keys')[0] !== '1') {
+    throw invalid('transaction', "mailkeep needs foreign keys: run 'pragma foreign_keys = on' before BEGIN.")
+  }
   const known = transactions.get(handle)
   if (known?.isOpen) return known
   const connection = statements.get(handle) ?? new PreparedConnection(handle)
   statements.set(handle, connection)
-  const transaction = new MarkedTransaction(handle, connection)
+  const transaction = beginMarked(handle, connection)
   transactions.set(handle, transaction)
   return transaction
+}
+
+function beginMarked(handle: Handle, connection: PreparedConnection): MarkedTransaction {
+  try {
+    return new MarkedTransaction(handle, connection)
+  } catch (error) {
+    throw isIterating(error) ? stillIterating(error) : error
+  }
 }
 
 /** Checks the shape and not the class, because the host may use another copy of better-sqlite3. */

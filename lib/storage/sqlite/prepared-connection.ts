@@ -15,7 +15,11 @@ export class PreparedConnection implements Connection {
   readonly #prepare: (sql: string) => SqliteStatement
 
   constructor(handle: Pick<SqliteHandle, 'prepare'>) {
-    this.#prepare = (sql) => handle.prepare(sql.replaceAll(bareLimit, 'limit cast(? as integer)'))
+    this.#prepare = (sql) => {
+      const statement = handle.prepare(sql.replaceAll(bareLimit, 'limit cast(? as integer)'))
+      statement.safeIntegers?.(false) // a host may have set the handle's default to BigInt
+      return statement
+    }
   }
 
   run<R>({ sql, parameters, maxLength }: Query): QueryResult<R> {
