@@ -85,6 +85,18 @@ export function Plot({ title, times, lines, unit = '' }: PlotProps) {
   )
 }
 
+const dayLabel = '\n{D} {MMM}'
+const dayAndYearLabel = `${dayLabel} {YYYY}`
+
+/**
+ * Labels of the axis of time, by the seconds between two of them: each label, and what is added to the first one of a year
+ * and of a day. uPlot's own labels are American.
+ */
+const timeLabels: uPlot.Axis.Values = [
+  [86_400, '{D} {MMM}', '\n{YYYY}', null, null, null, null, null, 1],
+  [60, '{HH}:{mm}', dayAndYearLabel, null, dayLabel, null, null, null, 1],
+]
+
 function optionsOf(lines: readonly Line[], width: number): uPlot.Options {
   const style = getComputedStyle(document.documentElement)
   const colour = (name: string) => style.getPropertyValue(name).trim()
@@ -101,7 +113,7 @@ function optionsOf(lines: readonly Line[], width: number): uPlot.Options {
     cursor: { show: false },
     scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.1)] } },
     axes: [
-      axis,
+      { ...axis, values: timeLabels },
       { ...axis, size: 60, values: (_plot, values) => values.map((value) => (value % 1 === 0 ? number(value) : '')) },
     ],
     series: [
