@@ -66,10 +66,10 @@ describe('an erased contact', () => {
 
   test('is not in the file', async (t) => {
     const directory = await mkdtemp(join(tmpdir(), 'mailkeep-erasure-'))
-    t.after(() => rm(directory, { recursive: true }))
     const file = join(directory, 'mailkeep.db')
     const handle = new Database(file)
     const { data, id } = await leaveTraces(handle, t)
+    t.after(() => rm(directory, { recursive: true })) // runs after the service is closed
     const bytes = async () => {
       handle.pragma('wal_checkpoint(truncate)')
       return (await readFile(file, 'latin1')).toLowerCase()
