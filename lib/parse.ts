@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { type FieldErrors, invalid, MailkeepError } from './errors.ts'
 import { inputLimits } from './limits.ts'
+import { lastMs } from './time.ts'
 import { unknownNameMessage, unknownNames } from './unknown-names.ts'
 
 /**
@@ -215,7 +216,7 @@ export const TimeText = v.config(
   { abortPipeEarly: true },
 )
 
-const [firstMs, lastMs] = [Date.parse('0000-01-01T00:00:00Z'), Date.parse('9999-12-31T23:59:59.999Z')]
+const firstMs = Date.parse('0000-01-01T00:00:00Z')
 
 /** In UTC, other years have another form, which sorts wrongly. */
 function isInRange(ms: number): boolean {

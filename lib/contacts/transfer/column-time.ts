@@ -1,13 +1,10 @@
-import { type Timestamp, timestamp } from '../../time.ts'
+import { lastMs, type Timestamp, timestamp } from '../../time.ts'
 
 /** `2026-01-02T03:04:05.678901Z`, `2026-01-02 03:04:05`, `2026-01-02`, `2026-01-02 03:04:05.6 +0200 CEST`. */
 const yearFirst =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?\s*(Z|UTC|[+-]\d\d(?::?\d\d)?)?(?: [A-Z]{3,5})?)?$/
 /** Brevo: `02-01-2026 03:04:05`. */
 const dayFirst = /^(\d\d)-(\d\d)-(\d{4})(.*)$/
-
-/** Later years have five digits, which no record can have. */
-const lastMs = Date.parse('9999-12-31T23:59:59.999Z')
 
 /** Reads the time of a cell, in UTC if it names no zone. Returns undefined if it is none. */
 export function readTime(value: unknown): Timestamp | undefined {
