@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
+import { MailingTable } from '../newsletters/messages.tsx'
 import { confirm } from '../parts/dialog.tsx'
-import { useLoad } from '../parts/load.tsx'
+import { Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Later, Page } from '../parts/page.tsx'
 import { RecordPage, useRecordId } from '../parts/record.tsx'
@@ -11,9 +12,10 @@ import { ContactState } from './contacts.tsx'
 import { EditContact } from './edit-contact.tsx'
 import { History } from './history.tsx'
 import { Memberships } from './memberships.tsx'
-import { ContactMessages } from './messages.tsx'
 import { PersonalData } from './personal-data.tsx'
 import { ContactTags } from './tags.tsx'
+
+const shownMessages = 20
 
 type Contact = Schemas['Contact']
 
@@ -153,5 +155,19 @@ function Attributes({ attributes }: { attributes: Contact['extra_attributes'] })
         </dl>
       )}
     </section>
+  )
+}
+
+/** The messages to a contact, newest first. */
+function ContactMessages({ contactId }: { contactId: number }) {
+  const query = { per_page: shownMessages }
+  const messages = useLoad(
+    () => answerOf(api.GET('/api/v1/contacts/{contactId}/messages', { params: { path: { contactId }, query } })),
+    [contactId],
+  )
+  return (
+    <Loaded of={messages}>
+      {({ data }) => (data.length === 0 ? <p class="muted">None yet.</p> : <MailingTable messages={data} />)}
+    </Loaded>
   )
 }
