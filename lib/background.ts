@@ -22,7 +22,10 @@ export class Background {
     this.dispatcher = new Dispatcher(ctx, sender)
     this.mailer = new Mailer(ctx)
     if (ctx.local.mail.settings.transport) {
-      this.dispatcher.handlers.addOwn(confirmationSubscriber, mailConfirmation(ctx) as EventHandler)
+      this.dispatcher.handlers.addOwn(confirmationSubscriber, mailConfirmation(ctx) as EventHandler, {
+        allow: (due) => this.mailer.allowConfirmations(due),
+        claim: (tx, limit) => this.mailer.claimConfirmations(tx, limit),
+      })
     }
     this.housekeeping = new Housekeeping(ctx)
   }

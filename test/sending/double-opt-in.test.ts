@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { CapturedMail } from '../../lib/testing.ts'
 import { test } from '../support/databases.ts'
-import { type OpenedMail, openAnother, openMail } from '../support/mail-harness.ts'
+import { addAudience, addNewsletter, type OpenedMail, openAnother, openMail } from '../support/mail-harness.ts'
 import { hourMs, type Open, onEveryDatabase, onSharedDatabases } from '../support/webhook-harness.ts'
 
 const email = 'ada@example.org'
@@ -42,6 +42,25 @@ onEveryDatabase('the confirmation mail', (open) => {
     await acme.contacts.batch({ operations: [{ op: 'upsert', email: 'c@example.org', lists: [list.id] }] })
     await mail.run()
     assert.deepEqual(mail.mailed(), ['a@example.org', 'b@example.org', 'c@example.org'])
+  })
+
+  test('keeps to the rate of mail, and shares it with a newsletter that is being sent', async (t) => {
+    const mail = await openMail(t, { rate: 10 }, open)
+    const { acme } = mail
+    const { list: readers } = await addAudience(mail, 20)
+    const list = await acme.lists.create({ name: 'News', double_opt_in: true })
+    const people = Array.from({ length: 20 }, (_, at) => ({ email: `new${at}@example.org` }))
+    await acme.contacts.addManyToList(list.id, people)
+    const { id } = await addNewsletter(mail, { lists: [readers.id] })
+    await acme.newsletters.send(id)
+    const startedMs = mail.clock.read()
+    for (let nextMs = await mail.run(); mail.mailed().length < 40; nextMs = await mail.run()) {
+      mail.advance(Math.max(1, nextMs! - mail.clock.read()))
+    }
+    const tookMs = mail.clock.read() - startedMs
+    assert.ok(tookMs >= 3800 && tookMs < 5500, `${tookMs} ms`)
+    const early = mail.transport.captured.slice(0, 20).filter(({ to }) => to.email.startsWith('new'))
+    assert.ok(early.length >= 8 && early.length <= 12, `${early.length} of the first 20 mails are confirmations`)
   })
 
   test('is in the language of the pages, and not sent to suppressed addresses', async (t) => {

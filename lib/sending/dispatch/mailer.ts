@@ -30,7 +30,7 @@ interface Plan {
   readonly freeSlots: number
 }
 
-/** When another process holds what is due, the next turn waits this long. */
+/** When what is due, or the next mail of the pace, is left to others, the next turn waits this long. */
 const lockedPauseMs = 50
 /** A transport that does not obey its signal gets this much longer. */
 const patienceMs = 5000
@@ -91,6 +91,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
       else later.push(dueMs)
     }
     const sources = [...due.values()]
+    this.#pace.ask('messages', sources.length > 0)
     const paceMs = sources.length > 0 ? this.#pace.waitMs(sources) : 0
     const lease = await findNextLeaseEnd(this.#ctx, {})
     // What is left over, and what is skipped now, is found by the next turn.
@@ -124,13 +125,29 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
   }
 
   async claim(tx: Tx, { sources, freeSlots }: Plan, inFlight: TasksInFlight): Promise<ClaimedMessage[]> {
-    const stored = await lockPace(tx, {}) // other processes may have sent since the poll
-    this.#pace.load(stored && JSON.parse(stored.value))
+    await this.#loadPace(tx)
     const { claimed, hasChanged } = await claimMessages(tx, this.#pace.allow(sources, freeSlots), inFlight)
     for (const { source } of claimed) this.#pace.take(source, 1)
-    if (claimed.length > 0) tx.transaction.defer(savePace(tx, { value: JSON.stringify(this.#pace.state()) }))
+    if (claimed.length > 0) this.#savePace(tx)
     this.#wasLocked = claimed.length === 0 && !hasChanged
     return claimed
+  }
+
+  /** Returns how many of the confirmation mails that are due may be claimed, and when there may be more. */
+  allowConfirmations(due: number): { readonly allowed: number; readonly waitMs: number } {
+    this.#pace.ask('confirmations', due > 0)
+    const allowed = this.#pace.allowConfirmations(due)
+    return { allowed, waitMs: this.#pace.untilNextMs() || lockedPauseMs }
+  }
+
+  /** Counts confirmation mails that a transaction claims. @returns How many it may claim. */
+  async claimConfirmations(tx: Tx, limit: number): Promise<number> {
+    await this.#loadPace(tx)
+    const allowed = this.#pace.allowConfirmations(limit)
+    if (allowed === 0) return 0
+    this.#pace.takeConfirmations(allowed)
+    this.#savePace(tx)
+    return allowed
   }
 
   /** The claim has counted the message already. */
@@ -144,6 +161,16 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
 
   async close(): Promise<void> {
     await this.#settings.transport?.close?.()
+  }
+
+  /** Locks the pace. Other processes may have sent since the poll. */
+  async #loadPace(tx: Tx): Promise<void> {
+    const stored = await lockPace(tx, {})
+    this.#pace.load(stored && JSON.parse(stored.value))
+  }
+
+  #savePace(tx: Tx): void {
+    tx.transaction.defer(savePace(tx, { value: JSON.stringify(this.#pace.state()) }))
   }
 
   async #send(entry: InFlight<ClaimedMessage>): Promise<Outcome> {

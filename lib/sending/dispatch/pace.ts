@@ -21,6 +21,12 @@ interface Candidate {
   allowed: number
 }
 
+/** What the rate is shared between: messages, and confirmation mails of double opt-in. */
+type Party = 'messages' | 'confirmations'
+
+/** A party that has not asked for so long has nothing to send, or its loop does not run. */
+const maxAskIntervalMs = 2000
+
 /** The share of a second's messages that may be sent at once. */
 const burstSeconds = 0.1
 
@@ -79,8 +85,9 @@ interface PaceState {
 }
 
 /**
- * Limits the messages a second, in all and of each sender identity, and shares them between clients: no client gets a
- * second message before each client that waits has a first one.
+ * Limits the mails a second, in all and of each sender identity, and shares them between clients: no client gets a second
+ * message before each client that waits has a first one. Messages and confirmation mails get every second mail while both
+ * wait.
  */
 export class Pace {
   readonly #clock: Clock
@@ -92,6 +99,9 @@ export class Pace {
   /** Round robin over the clients, and over the sources of each client: the next turn begins after these. */
   #lastClientId = 0
   readonly #lastSources = new Map<number, string>()
+  /** When each party last had something to send. */
+  readonly #askedMs: Record<Party, number> = { messages: -Infinity, confirmations: -Infinity }
+  #lastParty: Party | undefined
 
   constructor(clock: Clock, rate: number, identityRate: number) {
     this.#clock = clock
@@ -115,11 +125,32 @@ export class Pace {
     return { all: this.#all.emptyMs, identities: Object.fromEntries(busy.map(([key, { emptyMs }]) => [key, emptyMs])) }
   }
 
+  /** Notes whether a party has something to send. */
+  ask(party: Party, hasDue: boolean): void {
+    this.#askedMs[party] = hasDue ? this.#clock() : -Infinity
+  }
+
+  /** Returns how many confirmation mails may be claimed now. */
+  allowConfirmations(due: number): number {
+    return Math.min(due, this.#shareOf('confirmations'))
+  }
+
+  /** Counts confirmation mails that are claimed. */
+  takeConfirmations(count: number): void {
+    this.#all.take(count, this.#clock())
+    this.#lastParty = 'confirmations'
+  }
+
+  /** Milliseconds until another mail may be sent; 0 if one may be sent now. */
+  untilNextMs(): number {
+    return this.#all.waitMs(this.#clock())
+  }
+
   /** Returns how many messages of each source may be claimed now. */
   allow(due: readonly Source[], freeSlots: number): Allowance[] {
     const nowMs = this.#clock()
     const left = new Map<TokenBucket, number>()
-    let budget = Math.min(freeSlots, this.#all.available(nowMs))
+    let budget = Math.min(freeSlots, this.#shareOf('messages'))
     const candidates = due.map((source): Candidate => ({ source, allowed: 0 }))
     const byClient = [...groupBy(candidates, ({ source }) => source.clientId)].sort(([a], [b]) => a - b)
     let clients = rotated(byClient, ([id]) => id > this.#lastClientId)
@@ -144,13 +175,23 @@ export class Pace {
     const nowMs = this.#clock()
     this.#all.take(count, nowMs)
     this.#bucketOf(source).take(count, nowMs)
+    this.#lastParty = 'messages'
   }
 
   /** Milliseconds until a message of one of these sources may be sent. */
   waitMs(due: readonly Source[]): number {
     const nowMs = this.#clock()
     const identities = due.map((source) => this.#bucketOf(source).waitMs(nowMs))
-    return Math.max(this.#all.waitMs(nowMs), Math.min(...identities))
+    return Math.max(this.untilNextMs(), Math.min(...identities))
+  }
+
+  /** Returns how many mails of a party may be sent now. Of an odd number, the party that did not send last gets more. */
+  #shareOf(party: Party): number {
+    const nowMs = this.#clock()
+    const available = this.#all.available(nowMs)
+    const other = party === 'messages' ? 'confirmations' : 'messages'
+    if (Math.abs(nowMs - this.#askedMs[other]) > maxAskIntervalMs) return available
+    return this.#lastParty === party ? Math.floor(available / 2) : Math.ceil(available / 2)
   }
 
   /** Chooses the source with the fewest allowed messages whose sender may send another one. */

@@ -19,7 +19,6 @@ type Plan = readonly Allowance[]
 /** The work of the loop that sends the deliveries that are due. */
 export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttempt> {
   readonly what = 'deliveries'
-  readonly claim = claimDeliveries
   readonly concurrency: number
   readonly loop: Loop<Plan, ClaimedDelivery, FinishedAttempt>
   /** The event handlers of this process. */
@@ -55,9 +54,19 @@ export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttem
     const { endpointConcurrency } = this.#ctx.local.webhooks.settings
     const maxDue = Math.min(endpointConcurrency, freeSlots)
     await this.handlers.findOwn()
-    const { endpoints, ...times } = await findDue(this.#ctx, maxDue, this.handlers.ids)
-    const allowances = this.#scheduler.allow(endpoints)
-    return { plan: allowances.length > 0 ? allowances : undefined, ...times }
+    const found = await findDue(this.#ctx, maxDue, this.handlers.ids)
+    const { due, nextDueMs } = this.handlers.limitDue(found.endpoints)
+    const allowances = this.#scheduler.allow(due)
+    return {
+      plan: allowances.length > 0 ? allowances : undefined,
+      nextDueMs: earliest([found.nextDueMs, nextDueMs]),
+      nextLeaseEndMs: found.nextLeaseEndMs,
+      sources: found.sources,
+    }
+  }
+
+  async claim(tx: Tx, plan: Plan, inFlight: TasksInFlight): Promise<ClaimedDelivery[]> {
+    return await claimDeliveries(tx, await this.handlers.limitClaims(tx, plan), inFlight)
   }
 
   async record(tx: Tx, finished: readonly FinishedAttempt[]): Promise<Recorded> {

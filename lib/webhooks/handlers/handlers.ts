@@ -1,5 +1,7 @@
-import type { Context } from '../../context.ts'
+import type { Context, Tx } from '../../context.ts'
+import { earliest } from '../../time.ts'
 import { type ClaimedDelivery, leaseMs, renewLease } from '../dispatch/claim.ts'
+import type { Allowance, DueEndpoint } from '../dispatch/fairness.ts'
 import type { Outcome, Sending } from '../http/send.ts'
 import type { WebhookEvent } from '../receiver.ts'
 import type { EventType } from '../schema.ts'
@@ -30,6 +32,14 @@ export type EventHandler<Type extends EventType | '*' = EventType> = (
   handling: Handling,
 ) => unknown
 
+/** Limits how many events a handler gets in a time. */
+export interface HandlerPace {
+  /** Returns how many of the due events may be claimed now, and in how many milliseconds there may be more. */
+  allow(due: number): { readonly allowed: number; readonly waitMs: number }
+  /** Counts the events that a transaction claims. @returns How many it may claim. */
+  claim(tx: Tx, limit: number): Promise<number>
+}
+
 const maxErrorCharacters = 2000
 
 /** The event handlers of this process, by subscriber id. */
@@ -40,25 +50,52 @@ export class Handlers {
   readonly registering = new Set<string>()
 
   /** Handlers of mailkeep's own. Their subscribers may be created later, by any process. */
-  readonly #own = new Map<string, EventHandler>()
+  readonly #own = new Map<string, { readonly handler: EventHandler; readonly pace: HandlerPace }>()
+  readonly #paces = new Map<number, HandlerPace>()
 
   constructor(ctx: Context) {
     this.#ctx = ctx
   }
 
   /** Adds a handler that is called from when its subscriber exists. */
-  addOwn(subscriber: string, handler: EventHandler): void {
-    this.#own.set(subscriber, handler)
+  addOwn(subscriber: string, handler: EventHandler, pace: HandlerPace): void {
+    this.#own.set(subscriber, { handler, pace })
   }
 
   /** Finds the subscribers that were created since. Costs nothing once all are found. */
   async findOwn(): Promise<void> {
-    for (const [subscriber, handler] of this.#own) {
+    for (const [subscriber, { handler, pace }] of this.#own) {
       const found = await findSubscriber(this.#ctx, { subscriber })
       if (!found) continue
       this.#handlers.set(found.id, handler)
+      this.#paces.set(found.id, pace)
       this.#own.delete(subscriber)
     }
+  }
+
+  /** Limits the due events of handlers that have a pace. `nextDueMs`: when more of them may be claimed. */
+  limitDue(endpoints: readonly DueEndpoint[]): { due: readonly DueEndpoint[]; nextDueMs: number | undefined } {
+    let due = endpoints
+    let nextDueMs: number | undefined
+    for (const [id, pace] of this.#paces) {
+      const found = endpoints.find((endpoint) => endpoint.id === id)
+      const { allowed, waitMs } = pace.allow(found?.due ?? 0)
+      if (!found || allowed === found.due) continue
+      due = due.flatMap((one) => (one !== found ? [one] : allowed > 0 ? [{ ...one, due: allowed }] : []))
+      nextDueMs = earliest([nextDueMs, this.#ctx.clock() + waitMs])
+    }
+    return { due, nextDueMs }
+  }
+
+  /** Counts what a transaction claims of handlers that have a pace, and lowers their limits. */
+  async limitClaims(tx: Tx, allowances: readonly Allowance[]): Promise<readonly Allowance[]> {
+    if (this.#paces.size === 0) return allowances
+    const limited: Allowance[] = []
+    for (const { endpointId, limit } of allowances) {
+      const pace = this.#paces.get(endpointId)
+      limited.push({ endpointId, limit: pace ? await pace.claim(tx, limit) : limit })
+    }
+    return limited
   }
 
   get ids(): number[] {
