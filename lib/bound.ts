@@ -13,9 +13,10 @@ export function bind<Table extends Readonly<Record<string, (ctx: Context, ...arg
   ctx: Context,
   table: Table,
 ): Bound<Table> {
-  return Object.fromEntries(
-    Object.entries(table).map(([name, operation]) => [name, operation.bind(undefined, ctx)]),
-  ) as Bound<Table>
+  // Object.fromEntries() takes twice as long, and each idempotent request binds all operations again.
+  const bound: Record<string, unknown> = {}
+  for (const name in table) bound[name] = table[name]!.bind(undefined, ctx)
+  return bound as Bound<Table>
 }
 
 /** An API whose inputs have the type `unknown`, except ids. Every operation validates its input. */
