@@ -11,8 +11,10 @@ import type { MailMessage } from '../transport.ts'
 import type { ClaimedMessage, Recipient } from './claim.ts'
 
 const maxPreparedContents = 50
+/** All prepared templates together. With many tags, one character takes 18 bytes. */
+const maxPreparedCharacters = 3_000_000
 
-/** A rendering blocks the process. After one that takes longer than this, the client's next message waits. */
+/** Parsing and rendering block the process. After one that takes longer than this, the client's next message waits. */
 const longRenderMs = 20
 /** The wait, in times of the rendering: slow templates of a client take a fifth of the process's time. */
 const waitPerRender = 4
@@ -25,7 +27,8 @@ type Render = (variables: ContentVariables) => RenderedContent
 /** Renders messages for their recipients. The templates of a newsletter or step are parsed once. */
 export class Composer {
   readonly #ctx: Context
-  readonly #contents = new BoundedCache<string, Promise<Render>>(maxPreparedContents)
+  #contents = new BoundedCache<string, Promise<Render>>(maxPreparedContents)
+  #preparedCharacters = 0
   /** Clients whose templates took long, and when their next message may be rendered. */
   readonly #waits = new Map<number, Promise<void>>()
 
@@ -36,6 +39,7 @@ export class Composer {
   /** @throws MailkeepError The content cannot be rendered; the signal's reason once it is aborted. */
   async compose(task: ClaimedMessage, signal: AbortSignal): Promise<MailMessage> {
     const ctx = { ...this.#ctx, clientId: task.source.clientId }
+    await this.#waits.get(ctx.clientId) // parsing may take long too
     const render = await this.#contentOf(ctx, task)
     const { uuid, source, contact, envelope } = task
     const variables = variablesOf(ctx, contact, JSON.parse(contact.attributes), envelope.client)
@@ -50,7 +54,7 @@ export class Composer {
     }
   }
 
-  /** @param renderMs How long a rendering took. */
+  /** @param renderMs How long parsing or rendering took. */
   #delayNext({ clientId, local }: Context, renderMs: number): void {
     if (renderMs <= longRenderMs) return
     const waitMs = Math.min(renderMs * waitPerRender, maxWaitsMs / local.mail.settings.connections)
@@ -64,20 +68,31 @@ export class Composer {
   async #contentOf(ctx: Context, { source, stepId, version }: ClaimedMessage): Promise<Render> {
     const key = `${source.kind} ${source.id} ${stepId} ${version}`
     try {
-      return await this.#contents.get(key, () => loadContent(ctx, source.id, stepId))
+      return await this.#contents.get(key, () => this.#loadContent(ctx, source.id, stepId))
     } catch (error) {
       this.#contents.delete(key)
       throw error
     }
   }
-}
 
-async function loadContent(ctx: Context, sourceId: number, stepId: number | null): Promise<Render> {
-  const { prepareContent, render } = await import('../content.ts')
-  const content = prepareContent(
-    stepId === null ? await getNewsletter(ctx, sourceId) : await getStep(ctx, sourceId, stepId),
-  )
-  return (variables) => render(content, variables)
+  /** Parses the templates. It blocks the process as renderings do. */
+  async #loadContent(ctx: Context, sourceId: number, stepId: number | null): Promise<Render> {
+    const { prepareContent, render } = await import('../content.ts')
+    const stored = await (stepId === null ? getNewsletter(ctx, sourceId) : getStep(ctx, sourceId, stepId))
+    this.#makeRoom((stored.html?.length ?? 0) + (stored.text?.length ?? 0))
+    const startedMs = performance.now()
+    const content = prepareContent(stored)
+    this.#delayNext(ctx, performance.now() - startedMs)
+    return (variables) => render(content, variables)
+  }
+
+  /** Forgets all prepared contents if another one would make them too large. */
+  #makeRoom(characters: number): void {
+    this.#preparedCharacters += characters
+    if (this.#preparedCharacters <= maxPreparedCharacters) return
+    this.#contents = new BoundedCache(maxPreparedContents)
+    this.#preparedCharacters = characters
+  }
 }
 
 async function getStep(ctx: Context, sequenceId: number, stepId: number) {
