@@ -32,7 +32,7 @@ export const sending: readonly Scenario[] = [
     name: 'lists the senders',
     request: 'GET /email-identities',
     status: 200,
-    data: [{ id: ':identityId' }, { id: ':senderId' }],
+    data: [{ id: ':emailIdentityId' }, { id: ':senderId' }],
   },
   {
     name: 'filters the senders by their state',
@@ -48,12 +48,17 @@ export const sending: readonly Scenario[] = [
     status: 422,
     refused: ['identity_status'],
   },
-  { name: 'shows a sender', request: 'GET /email-identities/:identityId', status: 200, data: { id: ':identityId' } },
+  {
+    name: 'shows a sender',
+    request: 'GET /email-identities/:emailIdentityId',
+    status: 200,
+    data: { id: ':emailIdentityId' },
+  },
   {
     name: 'checks a sender again',
-    request: 'POST /email-identities/:identityId/refresh',
+    request: 'POST /email-identities/:emailIdentityId/refresh',
     status: 200,
-    data: { id: ':identityId' },
+    data: { id: ':emailIdentityId' },
   },
 
   // Newsletters
@@ -273,5 +278,5 @@ export const sending: readonly Scenario[] = [
   },
   { name: 'deletes a sequence', request: 'DELETE /sequences/:sequenceId', status: 204 },
   { name: 'knows no deleted sequence', request: 'GET /sequences/:sequenceId', status: 404 },
-  { name: 'removes a sender', request: 'DELETE /email-identities/:identityId', status: 204 },
+  { name: 'removes a sender', request: 'DELETE /email-identities/:emailIdentityId', status: 204 },
 ]
