@@ -18,6 +18,7 @@ export interface CommandLine {
 
 const usageExitCode = 2
 const publicSettings = settingNames.filter((name) => !secretSettings.has(name))
+const secrets = settingNames.filter((name) => secretSettings.has(name))
 const commonSettings = ['DATABASE', 'DATABASE_SCHEMA', 'DATABASE_POOLER', 'LOG_LEVEL'] as const
 
 /**
@@ -38,7 +39,7 @@ export function readArguments(argv: readonly string[], version: string): Command
   const asksHelp = beforeSeparator(words).some((word) => word === '--help' || word === '-h')
   const command = commands.find((each) => nameOf(each).every((word, at) => words[at] === word))
   if (!command) return helpOrFailGroup(words, asksHelp)
-  if (asksHelp) return commandHelp(command, settingsOf(command))
+  if (asksHelp) return commandHelp(command, settingsOf(command), takesAllSettings(command) ? secrets : [])
   const { args, flags } = parse(command, words.slice(nameOf(command).length))
   checkArgumentCount(command, args)
   return { command, args, own: ownFlags(command, flags), flags }
@@ -68,8 +69,10 @@ function unknownCommand(words: readonly string[]): CliError {
   return new CliError(`There is no command ${given.join(' ')}.${hint} See mailkeep --help.`, usageExitCode)
 }
 
+const takesAllSettings = (command: Command) => command.longRunning || command.settings
+
 function settingsOf(command: Command): readonly SettingName[] {
-  return command.longRunning || command.settings ? publicSettings : commonSettings
+  return takesAllSettings(command) ? publicSettings : commonSettings
 }
 
 type GivenFlags = Record<string, string | false | (string | false)[]>

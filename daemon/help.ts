@@ -31,8 +31,13 @@ export function groupHelp(group: string, commands: readonly Command[]): string {
  * Returns the help of one command.
  *
  * @param settings The settings that the command takes as flags.
+ * @param secrets The settings that it takes from variables and files only.
  */
-export function commandHelp(command: Command, settings: readonly SettingName[]): string {
+export function commandHelp(
+  command: Command,
+  settings: readonly SettingName[],
+  secrets: readonly SettingName[],
+): string {
   const { usage, about, flags = [], notes = [] } = command
   const required = flags.filter((flag) => flag.required).map(shapeOf)
   const line = ['$ mailkeep', usage, ...required, '[flags]'].join(' ')
@@ -45,6 +50,9 @@ export function commandHelp(command: Command, settings: readonly SettingName[]):
     section('Usage', [line]),
     section('Flags', tableOf([...flags, ...commonFlags])),
     section('Settings', tableOf(shown)),
+    ...(secrets.length > 0
+      ? [section('Only in variables, or in files that MAILKEEP_…_FILE names', secretsTable(secrets))]
+      : []),
     section('Example', [exampleOf(command)]),
     ...notes,
   ].join('\n\n')
@@ -56,6 +64,14 @@ function listOf(commands: readonly Command[]): string[] {
 
 function tableOf(flags: readonly (Flag & { readonly variable?: string })[]): string[] {
   return columns(flags.map((flag) => [shapeOf(flag), meaningOf(flag)])).split('\n')
+}
+
+function secretsTable(names: readonly SettingName[]): string[] {
+  const rows = names.map((name) => {
+    const { about, default: value } = settingHelp[name]
+    return [variableOf(name), `${about}. Default: ${value}`] as const
+  })
+  return columns(rows).split('\n')
 }
 
 function shapeOf({ name, value }: Flag): string {

@@ -822,7 +822,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/email-identities/{identityId}": {
+    "/api/v1/email-identities/{emailIdentityId}": {
         parameters: {
             query?: never;
             header?: never;
@@ -835,7 +835,7 @@ export interface paths {
                 header?: never;
                 path: {
                     /** @description An email identity. */
-                    identityId: number;
+                    emailIdentityId: number;
                 };
                 cookie?: never;
             };
@@ -862,7 +862,7 @@ export interface paths {
                 header?: never;
                 path: {
                     /** @description An email identity. */
-                    identityId: number;
+                    emailIdentityId: number;
                 };
                 cookie?: never;
             };
@@ -2079,7 +2079,7 @@ export interface paths {
         };
         trace?: never;
     };
-    "/api/v1/email-identities/{identityId}/refresh": {
+    "/api/v1/email-identities/{emailIdentityId}/refresh": {
         parameters: {
             query?: never;
             header?: never;
@@ -2094,7 +2094,7 @@ export interface paths {
                 header?: never;
                 path: {
                     /** @description An email identity. */
-                    identityId: number;
+                    emailIdentityId: number;
                 };
                 cookie?: never;
             };

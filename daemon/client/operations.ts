@@ -105,9 +105,9 @@ export const operations = {
   identities: {
     list: 'GET /email-identities',
     create: 'POST /email-identities',
-    get: 'GET /email-identities/{identityId}',
-    refresh: 'POST /email-identities/{identityId}/refresh',
-    delete: 'DELETE /email-identities/{identityId}',
+    get: 'GET /email-identities/{emailIdentityId}',
+    refresh: 'POST /email-identities/{emailIdentityId}/refresh',
+    delete: 'DELETE /email-identities/{emailIdentityId}',
   },
   suppressions: {
     list: 'GET /suppressions',

@@ -13,7 +13,7 @@ import { readArguments } from '../../daemon/arguments.ts'
 import { argumentsOf, nameOf } from '../../daemon/commands/command.ts'
 import { commands } from '../../daemon/commands/index.ts'
 import { settingHelp } from '../../daemon/setting-help.ts'
-import { flagOf, type SettingName, Settings } from '../../daemon/settings.ts'
+import { flagOf, type SettingName, Settings, secretSettings } from '../../daemon/settings.ts'
 import { createMailkeep } from '../../lib/index.ts'
 import { postgres } from '../../lib/storage/postgres.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
@@ -481,6 +481,16 @@ describe('help', () => {
       assert.ok(about && example, name)
       if (schema.default !== undefined) assert.equal(settingHelp[name].default, schema.default, flagOf(name))
     }
+  })
+
+  test('of serve names the settings that are never flags, with their defaults', () => {
+    const text = helpOf('serve', '--help')
+    for (const name of secretSettings) {
+      const line = text.split('\n').find((each) => each.trimStart().startsWith(`MAILKEEP_${name} `))
+      const { about, default: value } = settingHelp[name as SettingName]
+      assert.ok(line?.includes(about) && line.includes(`Default: ${value}`), `${name}: ${line}`)
+    }
+    assert.doesNotMatch(helpOf('client', 'list', '--help'), /MAILKEEP_ADMIN_TOKEN/)
   })
 
   test('of a group names its commands', () => {

@@ -41,6 +41,29 @@ function statusesOf({ responses }: Operation): number[] {
   return Object.keys(responses).flatMap((status) => (status === 'default' ? [] : [Number(status)]))
 }
 
+/** The operations of the API contract. It calls the id of an endpoint just `id`. */
+const contractOperations = [
+  'GET /tags',
+  'POST /tags',
+  'PATCH /tags/{tagId}',
+  'DELETE /tags/{tagId}',
+  'GET /contacts',
+  'GET /contacts/{contactId}',
+  'POST /lists/{listId}/contacts',
+  'PUT /contacts/{contactId}',
+  'POST /contacts/{contactId}/unsubscribe',
+  'DELETE /lists/{listId}/contacts/{contactId}',
+  'GET /webhook-endpoints',
+  'POST /webhook-endpoints',
+  'PATCH /webhook-endpoints/{endpointId}',
+  'DELETE /webhook-endpoints/{endpointId}',
+  'GET /webhook-endpoints/{endpointId}/deliveries',
+  'POST /webhook-endpoints/{endpointId}/test',
+  'POST /webhook-endpoints/{endpointId}/secret',
+  'GET /email-identities',
+  'GET /email-identities/{emailIdentityId}',
+]
+
 describe('the description of the API', () => {
   test('is valid OpenAPI 3.1', async () => {
     for (const each of [description, await describedBy({ authenticate: () => null, mounted: true })]) {
@@ -86,6 +109,15 @@ describe('the description of the API', () => {
         titleOf(route),
       )
     }
+  })
+
+  test('marks everything that the contract does not have as an extension', () => {
+    const unmarked = Object.entries(description.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).flatMap(([method, operation]) =>
+        path.startsWith('/api/v1/') && !operation['x-extension'] ? [`${method.toUpperCase()} ${path.slice(7)}`] : [],
+      ),
+    )
+    assert.deepEqual(unmarked.sort(), contractOperations.toSorted())
   })
 
   test('gives each operation a unique name', () => {

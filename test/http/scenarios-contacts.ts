@@ -1,3 +1,4 @@
+import { count, each, flag, list, of } from '../support/http-shapes.ts'
 import type { Scenario } from '../support/scenarios.ts'
 
 const bo = { email: 'Bo@Example.org', name: 'Bo', tags: ['vip'], company: 'Acme' }
@@ -50,20 +51,21 @@ export const contacts: readonly Scenario[] = [
     query: 'counts=1',
     status: 200,
     data: [{ contacts_count: 1 }, { contacts_count: 0 }],
+    more: { contacts_count: count },
   },
   {
     name: 'renames a list',
     request: 'PATCH /lists/:listId',
     body: { name: 'Monthly' },
     status: 200,
-    data: { name: 'Monthly' },
+    data: { id: ':listId', name: 'Monthly' },
   },
   {
     name: 'creates a topic',
     request: 'POST /lists/:listId/topics',
     body: { name: 'Offers' },
     status: 201,
-    data: { list_id: ':listId', description: null },
+    data: { list_id: ':listId', name: 'Offers', description: null },
     keep: 'offersId',
   },
   {
@@ -77,7 +79,7 @@ export const contacts: readonly Scenario[] = [
     request: 'PATCH /topics/:topicId',
     body: { description: 'Weekly' },
     status: 200,
-    data: { description: 'Weekly' },
+    data: { id: ':topicId', name: 'topic of acme', description: 'Weekly' },
   },
 
   // Contacts on lists
@@ -87,26 +89,38 @@ export const contacts: readonly Scenario[] = [
     body: bo,
     status: 201,
     data: {
+      name: 'Bo',
       email: 'Bo@Example.org',
       extra_attributes: { company: 'Acme' },
+      unsubscribed_at: null,
+      unsubscribed_by_contact: false,
       tags: [{ id: ':vipId' }],
       lists: [{ id: ':listId' }],
     },
-    events: ['contact.subscribed'],
+    events: ['contact.created', 'contact.subscribed', 'contact.tagged'],
     keep: 'boId',
   },
   {
-    name: 'matches a contact without regard to case, and raises nothing twice',
+    name: 'matches a contact without regard to case, adds tags, and joins no list twice',
     request: 'POST /lists/:listId/contacts',
     body: { email: 'bo@example.org', tags: ['new'] },
     status: 200,
-    data: { id: ':boId', email: 'Bo@Example.org', name: 'Bo', tags: [{ name: 'vip' }, { name: 'new' }] },
+    data: {
+      id: ':boId',
+      email: 'Bo@Example.org',
+      name: 'Bo',
+      extra_attributes: { company: 'Acme' },
+      tags: [{ name: 'vip' }, { name: 'new' }],
+      lists: [{ id: ':listId' }],
+    },
+    events: ['contact.tagged'],
   },
   {
     name: 'raises an event for each list that a contact joins',
     request: 'POST /lists/:newsId/contacts',
     body: { email: 'bo@example.org' },
     status: 200,
+    data: { id: ':boId', lists: [{ id: ':listId' }, { id: ':newsId' }] },
     events: ['contact.subscribed'],
   },
   {
@@ -116,22 +130,30 @@ export const contacts: readonly Scenario[] = [
     status: 422,
     refused: ['email'],
   },
+  { name: 'knows no other list', request: 'POST /lists/999999/contacts', body: bo, status: 404 },
   {
-    name: 'creates a contact on no list, without an event',
+    name: 'creates a contact on no list',
     request: 'POST /contacts',
     body: { email: 'cy@example.org' },
     status: 200,
-    data: { lists: [] },
+    data: { name: '', email: 'cy@example.org', lists: [], topics: [] },
+    events: ['contact.created'],
     keep: 'cyId',
   },
-  { name: 'shows a contact', request: 'GET /contacts/:contactId', status: 200, data: { topics: [{ id: ':topicId' }] } },
+  {
+    name: 'shows a contact',
+    request: 'GET /contacts/:contactId',
+    status: 200,
+    data: { id: ':contactId', tags: [{ id: ':tagId' }], lists: [{ id: ':listId' }], topics: [{ id: ':topicId' }] },
+  },
   { name: 'knows no other contact', request: 'GET /contacts/999999', status: 404 },
   {
     name: 'replaces tags, and merges attributes',
     request: 'PUT /contacts/:boId',
     body: { tags: [], city: 'Rotterdam' },
     status: 200,
-    data: { tags: [], extra_attributes: { company: 'Acme', city: 'Rotterdam' } },
+    data: { name: 'Bo', unsubscribed_at: null, tags: [], extra_attributes: { company: 'Acme', city: 'Rotterdam' } },
+    events: ['contact.untagged', 'contact.untagged', 'contact.updated'],
   },
   {
     name: 'changes no address',
@@ -166,6 +188,7 @@ export const contacts: readonly Scenario[] = [
     request: 'PUT /contacts/:boId/topics/:offersId',
     status: 200,
     data: { topics: [{ id: ':offersId' }] },
+    events: ['contact.topic_subscribed'],
   },
   {
     name: 'refuses a topic of another list',
@@ -178,6 +201,7 @@ export const contacts: readonly Scenario[] = [
     request: 'DELETE /contacts/:boId/topics/:offersId',
     status: 200,
     data: { topics: [] },
+    events: ['contact.topic_unsubscribed'],
   },
 
   // Subscription
@@ -188,7 +212,12 @@ export const contacts: readonly Scenario[] = [
     data: { unsubscribed_at: /Z$/, unsubscribed_by_contact: false },
     events: ['contact.unsubscribed'],
   },
-  { name: 'raises no second event', request: 'POST /contacts/:boId/unsubscribe', status: 200 },
+  {
+    name: 'raises no second event',
+    request: 'POST /contacts/:boId/unsubscribe',
+    status: 200,
+    data: { unsubscribed_at: /Z$/, unsubscribed_by_contact: false },
+  },
   {
     name: 'keeps an unsubscribed contact unsubscribed when it joins a list',
     request: 'POST /lists/:listId/contacts',
@@ -200,16 +229,22 @@ export const contacts: readonly Scenario[] = [
     name: 'resubscribes a contact',
     request: 'POST /contacts/:boId/resubscribe',
     status: 200,
-    data: { unsubscribed_at: null },
+    data: { unsubscribed_at: null, unsubscribed_by_contact: false },
     events: ['contact.resubscribed'],
   },
   {
     name: 'takes a contact off a list',
     request: 'DELETE /lists/:newsId/contacts/:boId',
     status: 200,
-    data: { lists: [{ id: ':listId' }] },
+    data: { id: ':boId', lists: [{ id: ':listId' }] },
+    events: ['contact.list_removed'],
   },
-  { name: 'succeeds for a contact that is not on it', request: 'DELETE /lists/:newsId/contacts/:boId', status: 200 },
+  {
+    name: 'succeeds for a contact that is not on it',
+    request: 'DELETE /lists/:newsId/contacts/:boId',
+    status: 200,
+    data: { id: ':boId', lists: [{ id: ':listId' }] },
+  },
 
   // Changes beyond the contract
   {
@@ -218,6 +253,7 @@ export const contacts: readonly Scenario[] = [
     body: { tags: ['a', 'b'] },
     status: 200,
     data: { tags: [{ name: 'a' }, { name: 'b' }] },
+    events: ['contact.tagged', 'contact.tagged'],
   },
   {
     name: 'removes tags',
@@ -225,13 +261,15 @@ export const contacts: readonly Scenario[] = [
     body: { tags: ['A'] },
     status: 200,
     data: { tags: [{ name: 'b' }] },
+    events: ['contact.untagged'],
   },
   {
     name: 'changes an address',
     request: 'POST /contacts/:boId/email',
     body: { email: 'bob@example.org' },
     status: 200,
-    data: { email: 'bob@example.org' },
+    data: { id: ':boId', email: 'bob@example.org' },
+    events: ['contact.updated'],
   },
   {
     name: 'refuses the address of another contact',
@@ -244,7 +282,6 @@ export const contacts: readonly Scenario[] = [
     name: 'makes links for mails',
     request: 'POST /contacts/:boId/links',
     status: 200,
-    data: { unsubscribe_url: /\/c\/[^/]+\/unsubscribe$/, preferences_url: /\/c\// },
   },
   {
     name: 'reports each operation of a batch',
@@ -253,17 +290,20 @@ export const contacts: readonly Scenario[] = [
       operations: [
         { op: 'upsert', email: 'di@example.org', lists: [':listId'] },
         { op: 'upsert', email: 'di' },
+        { op: 'tag', email: 'di@example.org', tags: ['batch'] },
       ],
     },
     status: 200,
-    events: ['contact.subscribed'],
+    data: [{ status: 'created' }, { status: 'refused', errors: { email: [/e-mail/] } }, { status: 'done' }],
+    events: ['contact.created', 'contact.subscribed', 'contact.tagged'],
   },
   {
     name: 'merges two contacts',
     request: 'POST /contacts/:cyId/merge',
     body: { into: ':boId' },
     status: 200,
-    data: { id: ':boId' },
+    data: { id: ':boId', name: 'Bo', email: 'bob@example.org', lists: [{ id: ':listId' }] },
+    events: ['contact.deleted', 'contact.updated'],
   },
   { name: 'knows no merged contact', request: 'GET /contacts/:cyId', status: 404 },
 
@@ -273,8 +313,8 @@ export const contacts: readonly Scenario[] = [
     request: 'POST /lists/:listId/contacts/import',
     csv: 'email,name\ned@example.org,Ed\nnobody,X\n',
     status: 200,
-    data: { total: 2, created: 1, refused: 1 },
-    events: ['contact.subscribed'],
+    data: { total: 2, created: 1, updated: 0, refused: 1, refused_rows: [{ line: 3, errors: { email: [/e-mail/] } }] },
+    events: ['contact.created', 'contact.subscribed'],
   },
   {
     name: 'imports people who left as unsubscribed, without an event',
@@ -282,7 +322,14 @@ export const contacts: readonly Scenario[] = [
     query: 'status=unsubscribed',
     csv: 'email\nfay@example.org\n',
     status: 200,
-    data: { created: 1 },
+    data: { total: 1, created: 1, updated: 0, refused: 0, refused_rows: [] },
+  },
+  {
+    name: 'stores them unsubscribed',
+    request: 'GET /contacts',
+    query: 'unsubscribed=only',
+    status: 200,
+    data: [{ email: 'fay@example.org', unsubscribed_at: /Z$/, lists: [] }],
   },
   {
     name: 'lists the imports',
@@ -299,7 +346,7 @@ export const contacts: readonly Scenario[] = [
     request: 'POST /segments',
     body: { name: 'In Rotterdam', filters: { lists: [':listId'], search: 'bob' } },
     status: 201,
-    data: { filters: { lists: [':listId'] } },
+    data: { name: 'In Rotterdam', filters: { lists: [':listId'], search: 'bob' } },
     keep: 'rotterdamId',
   },
   {
@@ -337,15 +384,27 @@ export const contacts: readonly Scenario[] = [
     name: 'shows what happened to a contact',
     request: 'GET /contacts/:contactId/history',
     status: 200,
-    data: [{ type: 'topic_subscribed' }, { type: 'list_joined' }],
+    data: [
+      { type: 'topic_subscribed', source: 'api', list_id: null, topic_id: ':topicId', ip: null, user_agent: null },
+      { type: 'list_joined', source: 'api', list_id: ':listId', topic_id: null, ip: null, user_agent: null },
+    ],
   },
-  { name: 'gives a person all data', request: 'GET /contacts/:contactId/data', status: 200 },
+  {
+    name: 'gives a person all data',
+    request: 'GET /contacts/:contactId/data',
+    status: 200,
+    data: {
+      contact: { id: ':contactId', topics: [{ id: ':topicId' }] },
+      history: [{ type: 'topic_subscribed' }, { type: 'list_joined' }],
+      messages: [],
+    },
+  },
   {
     name: 'suppresses an address',
     request: 'POST /suppressions',
     body: { email: 'gil@example.org' },
     status: 201,
-    data: { reason: 'manual' },
+    data: { email: 'gil@example.org', reason: 'manual' },
     keep: 'gilId',
   },
   {
@@ -360,6 +419,7 @@ export const contacts: readonly Scenario[] = [
     request: 'DELETE /contacts/:boId',
     query: 'suppress=true',
     status: 204,
+    events: ['contact.deleted'],
   },
   {
     name: 'leaves an erased person out, and says why',
@@ -367,6 +427,42 @@ export const contacts: readonly Scenario[] = [
     csv: 'email\nbob@example.org\n',
     status: 200,
     data: { total: 1, created: 0, refused: 1, refused_rows: [{ errors: { email: [/suppressed/] } }] },
+  },
+  {
+    name: 'shows nothing readable of an erased address',
+    request: 'GET /suppressions',
+    status: 200,
+    data: [{ id: ':suppressionId' }, { email: null, reason: 'erased' }],
+  },
+
+  // Double opt-in
+  {
+    name: 'creates a list that contacts must confirm',
+    request: 'POST /lists',
+    body: { name: 'Confirmed', double_opt_in: true },
+    status: 201,
+    data: { name: 'Confirmed', double_opt_in: true },
+    more: { double_opt_in: flag },
+    keep: 'confirmedId',
+  },
+  {
+    name: 'stores a contact that has not confirmed, and shows no membership',
+    request: 'POST /lists/:confirmedId/contacts',
+    body: { email: 'hal@example.org' },
+    status: 201,
+    data: { email: 'hal@example.org', lists: [], pending_lists: [{ id: ':confirmedId' }] },
+    more: { pending_lists: each(of(list)) },
+    events: ['contact.confirmation_requested', 'contact.created'],
+  },
+  {
+    name: 'lets only an admin say that a contact has confirmed',
+    request: 'POST /lists/:confirmedId/contacts',
+    body: { email: 'hal@example.org', confirmed: true },
+    role: 'admin',
+    status: 200,
+    data: { lists: [{ id: ':confirmedId' }], pending_lists: [] },
+    more: { pending_lists: each(of(list)) },
+    events: ['contact.subscribed'],
   },
 
   // What is deleted

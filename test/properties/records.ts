@@ -71,7 +71,7 @@ const makers: Readonly<Record<string, string>> = {
   'POST /segments': 'segmentId',
   'POST /newsletters': 'newsletterId',
   'POST /sequences': 'sequenceId',
-  'POST /email-identities': 'identityId',
+  'POST /email-identities': 'emailIdentityId',
   'POST /suppressions': 'suppressionId',
   'POST /webhook-endpoints': 'endpointId',
   'POST /webhook-endpoints/:endpointId/test': 'deliveryId',

@@ -105,7 +105,7 @@ async function makeRecords(client: ClientMailkeep): Promise<Tenant['ids']> {
     endpointId: [endpoint.id],
     deliveryId: deliveries.data.map((delivery) => delivery.id),
     recoveryId: [recovery.id],
-    identityId: [identity.id],
+    emailIdentityId: [identity.id],
     importId: importIds,
   }
 }

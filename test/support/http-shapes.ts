@@ -5,24 +5,27 @@ import type { EventType } from '../../lib/index.ts'
 type Check = RegExp | ((value: unknown) => boolean)
 export type Shape = Readonly<Record<string, Check>>
 
-const id: Check = (value) => Number.isSafeInteger(value) && (value as number) > 0
-const count: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0
-const text: Check = (value) => typeof value === 'string'
-const flag: Check = (value) => typeof value === 'boolean'
-const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/
-const orNull =
+export const id: Check = (value) => Number.isSafeInteger(value) && (value as number) > 0
+export const count: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0
+export const text: Check = (value) => typeof value === 'string'
+export const flag: Check = (value) => typeof value === 'boolean'
+export const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/
+export const orNull =
   (check: Check): Check =>
   (value) =>
     value === null || fits(value, check)
-const each =
+export const each =
   (check: Check): Check =>
   (value) =>
     Array.isArray(value) && value.every((item) => fits(item, check))
-const of =
+export const of =
   (shape: Shape): Check =>
   (value) =>
     hasShape(value, shape)
-const attributes: Check = (value) => typeof value === 'object' && value !== null && Object.values(value).every(isText)
+export const attributes: Check = (value) =>
+  typeof value === 'object' && value !== null && Object.values(value).every(isText)
+
+export const object: Check = (value) => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The two time formats. */
 export const utc = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/
@@ -47,7 +50,7 @@ export const contactWithoutTopics: Shape = {
 }
 export const contact: Shape = { ...contactWithoutTopics, topics: each(of(topic)) }
 
-const oneOf =
+export const oneOf =
   (...values: unknown[]): Check =>
   (value) =>
     values.includes(value)

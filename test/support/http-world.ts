@@ -29,7 +29,7 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
   const { id: sequenceId } = await data(201, 'POST', '/sequences', { body: { name: `sequence of ${name}` } })
   await data(201, 'POST', `/sequences/${sequenceId}/enrolments`, { body: { contact_id: contactId } })
   const { id: suppressionId } = await data(201, 'POST', '/suppressions', { body: { email: `never@${name}.example` } })
-  const { id: identityId } = await client.identities.add({ email: `sender@${name}.example` })
+  const { id: emailIdentityId } = await client.identities.add({ email: `sender@${name}.example` })
   const [{ id: deliveryId }] = await data(200, 'GET', `/webhook-endpoints/${endpointId}/deliveries`)
   const { id: tokenId } = await client.tokens.create({ name: `token of ${name}`, role: 'viewer' })
   await client.contacts.upsert({ email: 'spare@example.org' }) // for the merge
@@ -50,7 +50,7 @@ export async function openWorld({ client, data }: Tenant, name: string): Promise
     sequenceId,
     suppressionId,
     endpointId,
-    identityId,
+    emailIdentityId,
     deliveryId,
     recoveryId,
     tokenId,

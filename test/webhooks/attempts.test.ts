@@ -124,6 +124,8 @@ const misbehaviours: Misbehaviour[] = [
     status: null,
   },
   { what: '204', answer: (s) => s.write(head(undefined, '204 No Content')), status: 204, body: '' },
+  { what: '204 with the length of a body', answer: (s) => s.write(head(2, '204 No Content')), status: 204, body: '' },
+  { what: '204 with a body', answer: (s) => s.write(`${head(2, '204 No Content')}ok`), status: 204, body: '' },
   {
     what: 'headers of 100 KB',
     answer: (s) => s.write(head(2, '200 OK', `X-Large: ${'x'.repeat(100_000)}\r\n`)),

@@ -133,7 +133,7 @@ const idDescriptions: Readonly<Record<keyof Params, string>> = {
   endpointId: 'A webhook endpoint.',
   deliveryId: 'A delivery of the endpoint.',
   recoveryId: 'A recovery of the endpoint.',
-  identityId: 'An email identity.',
+  emailIdentityId: 'An email identity.',
   tokenId: 'A token.',
   importId: 'An import.',
 }

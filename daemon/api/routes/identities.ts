@@ -21,12 +21,12 @@ export const identities: readonly Route[] = [
   },
   {
     method: 'GET',
-    path: '/email-identities/:identityId',
+    path: '/email-identities/:emailIdentityId',
     role: 'viewer',
     name: 'getIdentity',
     summary: 'One sender identity',
     answers: { 200: { record: 'Identity', description: 'The identity.' } },
-    call: async ({ client, params }) => ok(await client.identities.get(params.identityId)),
+    call: async ({ client, params }) => ok(await client.identities.get(params.emailIdentityId)),
   },
 ]
 
@@ -48,7 +48,7 @@ export const identityExtensions: readonly Route[] = [
   },
   {
     method: 'POST',
-    path: '/email-identities/:identityId/refresh',
+    path: '/email-identities/:emailIdentityId/refresh',
     role: 'admin',
     name: 'refreshIdentity',
     summary: 'Ask the provider whether a sender identity is verified',
@@ -56,17 +56,17 @@ export const identityExtensions: readonly Route[] = [
       'Starts the verification if the identity is `pending`: Amazon SES mails its owner a link. Without such a provider the status stays.',
     answers: { 200: { record: 'Identity', description: 'The identity with its status now.' } },
     key: 'afterwards',
-    call: async ({ client, params }) => ok(await client.identities.refresh(params.identityId)),
+    call: async ({ client, params }) => ok(await client.identities.refresh(params.emailIdentityId)),
   },
   {
     method: 'DELETE',
-    path: '/email-identities/:identityId',
+    path: '/email-identities/:emailIdentityId',
     role: 'admin',
     name: 'deleteIdentity',
     summary: 'Delete a sender identity',
     answers: { 204: deleted },
     call: async ({ client, params }) => {
-      await client.identities.remove(params.identityId)
+      await client.identities.remove(params.emailIdentityId)
       return noContent
     },
   },

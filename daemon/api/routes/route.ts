@@ -27,7 +27,7 @@ export type Params = Readonly<
     | 'endpointId'
     | 'deliveryId'
     | 'recoveryId'
-    | 'identityId'
+    | 'emailIdentityId'
     | 'tokenId'
     | 'importId',
     number

@@ -29,14 +29,14 @@ export function Identities() {
       action: 'Delete',
       isDangerous: true,
     })
-    const path = { params: { path: { identityId: id } } }
-    const call = () => answerOf(api.DELETE('/api/v1/email-identities/{identityId}', path))
+    const path = { params: { path: { emailIdentityId: id } } }
+    const call = () => answerOf(api.DELETE('/api/v1/email-identities/{emailIdentityId}', path))
     if (agreed && (await attempt(call, 'The identity is deleted.'))) identities.reload()
   }
   const refresh = async ({ id, identity_status }: Identity) => {
-    const path = { params: { path: { identityId: id } } }
+    const path = { params: { path: { emailIdentityId: id } } }
     const call = async () => {
-      const now = await dataOf(api.POST('/api/v1/email-identities/{identityId}/refresh', path))
+      const now = await dataOf(api.POST('/api/v1/email-identities/{emailIdentityId}/refresh', path))
       say(now.identity_status === identity_status ? `It is still ${identity_status}.` : `It is ${now.identity_status}.`)
     }
     if (await attempt(call)) identities.reload()

@@ -154,6 +154,8 @@ class AnswerReader implements Connections.DispatchHandler {
     const value = headers['retry-after']
     const waitMs = retryAfterMs(status, Array.isArray(value) ? value[0] : value, this.#clock())
     this.#retryAfter = waitMs === undefined ? {} : { retryAfterMs: waitMs }
+    // A 204 ends with its head (RFC 9110, 6.4.1). Undici rejects one whose head declares a body.
+    if (status === 204) this.#answered()
   }
 
   onResponseData(_: Controller, chunk: Buffer): void {
