@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { commandLine, daemon, directory } from '../support/program.ts'
+import { daemon, directory } from '../support/program.ts'
 import { assertFaster, isTimed } from '../support/timing.ts'
 import type { Attack, AttackResult } from './hostile-client.ts'
 
@@ -68,8 +68,6 @@ const limit =
     : Number(execFileSync('/bin/sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }).replace('unlimited', '1e9'))
 /** 10,000 in `npm run test:timing`, because each costs a millisecond of processor time. */
 const many = isTimed ? 10_000 : 2000
-/** Parsed, they take more memory than the heap has. */
-const largeNewsletters = 15
 const maxMbOfMany = isTimed ? 300 : 150
 const skip = limit < many + 500 ? `*** ulimit -n is ${limit}: ${many} connections need ${many + 500} ***` : false
 if (skip) process.stderr.write(`${skip}\n`)
@@ -94,34 +92,6 @@ describe('a daemon serves others, within bounded memory, under', () => {
       assert.equal(said.err, '')
     })
   }
-
-  test('newsletters with the largest templates, all sent at once', async (t) => {
-    const cwd = await directory(t)
-    const [node = '', ...words] = commandLine([])
-    const running = await daemon(t, {
-      cwd,
-      program: [node, '--max-old-space-size=200', ...words],
-      env: { MAILKEEP_LOG_LEVEL: 'warn', MAILKEEP_MAIL_RATE: '1000' },
-    })
-    const { data } = running
-    const { id } = await data<{ id: number }>('POST', '/lists', { name: 'News' })
-    await data('POST', `/lists/${id}/contacts`, { email: 'ada@example.org' })
-    await data('POST', '/email-identities', { email: 'news@example.org', name: 'News' })
-    const newsletters: number[] = []
-    for (let at = 0; at < largeNewsletters; at++) {
-      const body = `${'{{ contact.name | upcase | append: "x" }}'.repeat(4900)}${at}{{ unsubscribe_url }}`
-      const content = { subject: 'News', html: body, text: body }
-      newsletters.push(
-        (await data<{ id: number }>('POST', '/newsletters', { name: 'News', audience: { lists: [id] }, ...content }))
-          .id,
-      )
-    }
-    await Promise.all(newsletters.map((one) => data('POST', `/newsletters/${one}/send`)))
-    for (const one of newsletters) {
-      while ((await data<{ status: string }>('GET', `/newsletters/${one}`)).status !== 'sent') await delay(50)
-    }
-    assert.equal(running.said.err, '')
-  })
 
   test('requests pipelined by clients that read no answer', async (t) => {
     const { pid, attack, toll, ask, said } = await open(t)

@@ -149,6 +149,27 @@ onEveryDatabase('a newsletter', (open) => {
     )
   })
 
+  test('is parsed again when other newsletters are so large that not all fit into memory', async (t) => {
+    const mail = await openMail(t, { rate: 1, connections: 1 })
+    const { list } = await addAudience(mail, 2)
+    const body = `{{ unsubscribe_url }}${'x'.repeat(490_000)}`
+    for (let at = 0; at < 4; at++) {
+      const { id } = await addNewsletter(mail, { lists: [list.id] })
+      await mail.acme.newsletters.update(id, { html: body, text: body })
+      await mail.acme.newsletters.send(id)
+    }
+    const sendUntil = async (count: number) => {
+      for (let nextMs = await mail.run(); mail.mailed().length < count; nextMs = await mail.run()) {
+        mail.advance(Math.max(1, nextMs! - mail.clock.read()))
+      }
+    }
+    await sendUntil(4)
+    await mail.ask("update mailkeep_newsletter set subject = 'Read again'")
+    await sendUntil(8)
+    const subjects = mail.transport.captured.map(({ subject }) => subject)
+    assert.ok(subjects.includes('Read again'), subjects.join(', '))
+  })
+
   test('is uncertain when its transport returns no outcome, and is not sent again', async (t) => {
     let calls = 0
     const send = async () => {
