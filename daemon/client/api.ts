@@ -5672,7 +5672,7 @@ export interface components {
             type: "newsletter.sent";
             /** Format: date-time */
             created_at: string;
-            /** @description The data that the caller of `POST /events` sent. */
+            /** @description `newsletter`, and `counts` of its messages. An event of a host has the data that the caller of `POST /events` sent. */
             data: Record<string, never>;
         };
         SequenceStepSentEvent: {
@@ -5685,7 +5685,7 @@ export interface components {
             type: "sequence_step.sent";
             /** Format: date-time */
             created_at: string;
-            /** @description The data that the caller of `POST /events` sent. */
+            /** @description `contact`, `sequence`, `step` and `message_id`. An event of a host has the data that the caller of `POST /events` sent. */
             data: Record<string, never>;
         };
         SequenceCompletedEvent: {
@@ -5698,7 +5698,7 @@ export interface components {
             type: "sequence.completed";
             /** Format: date-time */
             created_at: string;
-            /** @description The data that the caller of `POST /events` sent. */
+            /** @description `contact` and `sequence`. An event of a host has the data that the caller of `POST /events` sent. */
             data: Record<string, never>;
         };
         WebhookTestEvent: {

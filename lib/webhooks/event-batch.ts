@@ -43,9 +43,9 @@ interface ParsedEvent extends EventInput {
 }
 
 /**
- * Raises up to 1,000 events that only the host app knows about, at a fraction of the cost of one by one. An event that
- * is refused does not stop the others. Each transaction stores some hundreds of events. After an error the events before
- * it stay raised; repeat the call with an idempotency key to raise each once.
+ * Raises up to 1,000 events about mail that the host app sends by itself, at a fraction of the cost of one by one. An
+ * event that is refused does not stop the others. Each transaction stores some hundreds of events. After an error the
+ * events before it stay raised; repeat the call with an idempotency key to raise each once.
  *
  * @param input The events, or an object with them.
  * @param options `signal` stops the call between two transactions. It then throws the signal's reason.

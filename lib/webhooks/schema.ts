@@ -151,7 +151,7 @@ export const Rotation = closedObject({
 })
 
 export interface EventInput {
-  /** Event types that only the host app knows about. */
+  /** A type of event about mail. mailkeep raises them for the mail that it sends. */
   readonly type: 'newsletter.sent' | 'sequence_step.sent' | 'sequence.completed'
   /** The event's content, written as JSON. The whole body may have at most 64 KiB. */
   readonly data: object

@@ -220,7 +220,7 @@ export const bodySchemas = {
   PortalLinkInput: input<PortalLinkInput>(
     {
       role: { type: 'string', enum: ['webhooks'], description: 'What the link opens.' },
-      expires_in: { type: 'integer', minimum: 60, maximum: 86_400, description: 'Seconds from now. 3600 when absent.' },
+      expires_in: { type: 'integer', minimum: 1, maximum: 86_400, description: 'Seconds from now. 3600 when absent.' },
     },
     'role',
   ),
