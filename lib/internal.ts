@@ -2,6 +2,7 @@
 export { attributeSettingsFields } from './attributes/schema.ts'
 export { auditFields } from './audit/schema.ts'
 export { clientTokenFields } from './clients/schema.ts'
+export { defined } from './collections.ts'
 export { historyFields, suppressionFields } from './consent/schema.ts'
 export { batchOperationNames, maxOperationsPerBatch } from './contacts/batch-schema.ts'
 export { contactFields, inputFields, textFields } from './contacts/schema.ts'

@@ -12,6 +12,7 @@ import { parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
 import { findEventEndpoints, isWanted, raiseTo } from '../webhooks/outbox.ts'
+import { requireExists } from './audience.ts'
 import { skipPendingSteps } from './message-queries.ts'
 import { isPast, nextPlace, type Place } from './places.ts'
 import * as queries from './sequence-queries.ts'
@@ -56,9 +57,7 @@ export async function enrolContact(ctx: Context, sequenceId: number, input: Enro
   const { contact_id } = parse(NewEnrolment, input)
   return transact(ctx, async (tx) => {
     const { list_id } = await lockSequence(tx, sequenceId)
-    const contact = await getContact(tx, contact_id).catch((error) => {
-      throw isMailkeepError(error, 'not_found') ? invalid('contact_id', error.message) : error
-    })
+    const contact = await requireExists('contact_id', () => getContact(tx, contact_id))
     if (contact.unsubscribed_at) throw invalid('contact_id', 'The contact has unsubscribed.')
     const places = await queries.listPlaces(tx, { sequence_id: sequenceId })
     const key = { sequence_id: sequenceId, contact_id: contact.id }
