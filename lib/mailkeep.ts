@@ -212,7 +212,7 @@ export class Mailkeep {
   }
 
   /**
-   * Starts the delivery of webhooks and mail, and the housekeeping. A process that only reads and writes data need not call it.
+   * Starts the delivery of webhooks and mail, and the background work. A process that only reads and writes data need not call it.
    *
    * @throws MailkeepError `validation_failed` on a wrong option; `unavailable`: already closed.
    */

@@ -48,7 +48,7 @@ export interface MailkeepOptions {
 
 /** Options of `mailkeep.start`. */
 export interface StartOptions {
-  /** False: run only the housekeeping, because another process delivers. Default true. */
+  /** False: do only the background work, because another process delivers and sends. Default true. */
   readonly dispatch?: boolean
 }
 
