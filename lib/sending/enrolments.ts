@@ -104,9 +104,13 @@ export async function followMemberships(tx: Tx, changes: readonly Change[]): Pro
       tx.transaction.afterCommit(tx.local.mail.wake)
     }
   }
-  const gone = of('unsubscribed').map(({ contactId }) => contactId)
-  if (gone.length > 0) {
-    await queries.stopEnrolmentsOf(tx, { contact_ids: gone, reason: 'unsubscribed', list_id: 0 }, { onList: false })
+  const unsubscribed = of('unsubscribed').map(({ contactId }) => contactId)
+  if (unsubscribed.length > 0) {
+    await queries.stopEnrolmentsOf(
+      tx,
+      { contact_ids: unsubscribed, reason: 'unsubscribed', list_id: 0 },
+      { onList: false },
+    )
   }
   for (const [list_id, left] of byList(of('list_left'))) {
     const contact_ids = left.map(({ contactId }) => contactId)
