@@ -2,8 +2,8 @@
  * Types of the operations, with the documentation that editors show. Written by `npm run reference` from lib/bind.ts and
  * the docstrings of the operations: change them, not this file.
  */
+import type { AbortInput } from '../abort.ts'
 import type { Page, PageInput } from '../page.ts'
-import type { AbortInput } from '../signal.ts'
 import type { DeliveryQueryInput } from './delivery-listing.ts'
 import type { EventBatchInput, EventBatchResult } from './event-batch.ts'
 import type { RecoverInput, Recovery } from './recovery.ts'

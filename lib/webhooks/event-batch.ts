@@ -1,11 +1,11 @@
 /** Many events of the host in one call. */
 import * as v from 'valibot'
+import { type AbortInput, AbortOptions } from '../abort.ts'
 import type { Context, Tx } from '../context.ts'
 import { type FieldErrors, invalid, isMailkeepError } from '../errors.ts'
 import { inTurn } from '../jobs/batch-queue.ts'
 import { withCommas } from '../limits.ts'
 import { closedObject, isRecord, noRecordMessage, parse } from '../parse.ts'
-import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
 import { checkBody } from './event-body.ts'
 import { countSubscribed, type EventEndpoints, findEventEndpoints, raiseAllTo } from './outbox.ts'
