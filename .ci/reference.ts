@@ -174,7 +174,7 @@ const inputFiles = [
   'lib/contacts/merging.ts',
   'lib/contacts/batch-schema.ts',
   'lib/contacts/iterate.ts',
-  'lib/signal.ts',
+  'lib/abort.ts',
   'lib/contacts/transfer/import.ts',
   'lib/contacts/transfer/export.ts',
   ...['consent', 'lists', 'tags', 'topics', 'identities', 'webhooks'].map((slice) => `lib/${slice}/schema.ts`),

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import * as v from 'valibot'
 import type { MailSettings, WebhookSettings } from '../lib/index.ts'
+import { defined } from '../lib/internal.ts'
 import { CliError, reasonOf } from './cli-error.ts'
 import { inMemory, isServer } from './database-setting.ts'
 import {
@@ -39,7 +40,7 @@ export interface Config {
   readonly previousEncryptionKey: string | undefined
   readonly logLevel: Settings['LOG_LEVEL']
   readonly metricsToken: string | undefined
-  /** Whether this process delivers webhooks. */
+  /** Whether this process delivers webhooks and sends mail. */
   readonly dispatch: boolean
   /** Number of processes that answer requests. */
   readonly processes: number
@@ -214,12 +215,6 @@ function mailTransport({ MAIL_TRANSPORT, SMTP_URL, DATABASE }: Settings): MailCo
 /** The first newsletter works with nothing set up: it is written to files. */
 function usualTransport(database: string): string {
   return isServer(database) || database === inMemory ? 'none' : `folder:${join(dirname(database), 'mail')}`
-}
-
-type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> }
-
-function defined<T extends object>(fields: T): Defined<T> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>
 }
 
 /** Warns of unknown `MAILKEEP_…` variables. They are not refused, because orchestrators add some. */

@@ -10,7 +10,7 @@ const commonFlags: readonly Flag[] = [
 /** Returns the help of the program, with all commands. */
 export function programHelp(commands: readonly Command[]): string {
   return [
-    'mailkeep: contacts, tags, lists, topics and signed webhooks over HTTP.',
+    'mailkeep: contacts, consent, newsletters, sequences and signed webhooks over HTTP.',
     section('Usage', ['$ mailkeep COMMAND [flags]', '$ mailkeep [flags]    # the same as serve']),
     section('Commands', listOf(commands)),
     section('Flags', tableOf([...commonFlags, { name: 'version', about: 'Print version and commit' }])),

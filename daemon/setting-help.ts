@@ -94,7 +94,7 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
   },
   DISPATCH: {
     value: 'true|false',
-    about: 'Whether this process delivers webhooks',
+    about: 'Whether this process delivers webhooks and sends mail',
     default: 'true',
     example: 'false',
   },

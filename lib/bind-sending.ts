@@ -2,9 +2,9 @@
 import * as enrolments from './sending/enrolments.ts'
 import * as messages from './sending/messages.ts'
 import * as newsletters from './sending/newsletters.ts'
+import * as previews from './sending/previews.ts'
 import * as sending from './sending/sending.ts'
 import * as sequences from './sending/sequences.ts'
-import * as trying from './sending/trying.ts'
 
 /** Mail to many contacts: `mailkeep.forClient(id).newsletters` */
 export const newslettersApi = {
@@ -14,8 +14,8 @@ export const newslettersApi = {
   update: newsletters.updateNewsletter,
   delete: newsletters.deleteNewsletter,
   audience: newsletters.countAudience,
-  preview: trying.previewNewsletter,
-  test: trying.testNewsletter,
+  preview: previews.previewNewsletter,
+  test: previews.testNewsletter,
   send: sending.sendNewsletter,
   pause: sending.pauseNewsletter,
   resume: sending.resumeNewsletter,
@@ -32,7 +32,7 @@ export const sequencesApi = {
   resume: sequences.resumeSequence,
   delete: sequences.deleteSequence,
   setSteps: sequences.setSteps,
-  preview: trying.previewStep,
+  preview: previews.previewStep,
   enrol: enrolments.enrolContact,
   stop: enrolments.stopEnrolment,
   enrolments: enrolments.listEnrolments,

@@ -10,6 +10,16 @@ export function groupBy<K, T>(items: Iterable<T>, keyOf: (item: T) => K): Map<K,
   return groups
 }
 
+/** Returns the fields that are not undefined. */
+export function defined<T extends object>(fields: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
+}
+
+/** Returns the values without repeats, in their order. */
+export function distinct<T>(values: Iterable<T>): T[] {
+  return [...new Set(values)]
+}
+
 /**
  * Round robin: returns the items in their order, beginning with the first one for which `isAfter` is true.
  *

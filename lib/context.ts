@@ -55,6 +55,9 @@ export const sourceMeanings: Readonly<Record<Source, string>> = {
 }
 export const sources = Object.keys(sourceMeanings) as Source[]
 
+/** The sources with their meanings, for the description of the API. */
+export const sourcesText = `${sources.map((source) => `\`${source}\`: ${sourceMeanings[source]}`).join('. ')}.`
+
 /** Who makes the changes of a client's operations. */
 export interface Caller {
   readonly source: Source

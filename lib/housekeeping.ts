@@ -136,7 +136,7 @@ export class Housekeeping {
     this.#working = undefined
   }
 
-  /** Starts the next job on time if it is due within the minute. Later ones are found by a later look. */
+  /** Starts the next job on time if it is due within the minute. The timer of a later minute finds the others. */
   async #scheduleNextJob(): Promise<void> {
     const nextMs = await nextJobMs(this.#ctx)
     if (nextMs === undefined) return

@@ -1,5 +1,6 @@
 /** mailkeep: contacts, consent, newsletters, sequences and signed webhooks for many clients, in your own process. */
 
+export type { AbortInput } from './abort.ts'
 export type {
   AttributeSettingsApi,
   AuditLogApi,
@@ -177,10 +178,8 @@ export {
   type StopReason,
   sequenceStatuses,
 } from './sending/statuses.ts'
-
 export { type MailMessage, type MailOutcome, type MailTransport, UncertainError } from './sending/transport.ts'
 export { folder } from './sending/transports/folder.ts'
-export type { AbortInput } from './signal.ts'
 export type {
   DeliveryPoint,
   DeliverySeries,

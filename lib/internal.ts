@@ -1,7 +1,8 @@
 /** Functions and schemas for the daemon. They are not exported by the package. */
 export { attributeSettingsFields } from './attributes/schema.ts'
 export { auditFields } from './audit/schema.ts'
-export { clientTokenFields } from './clients/schema.ts'
+export { clientTokenFields, rolesText } from './clients/schema.ts'
+export { defined } from './collections.ts'
 export { historyFields, suppressionFields } from './consent/schema.ts'
 export { batchOperationNames, maxOperationsPerBatch } from './contacts/batch-schema.ts'
 export { contactFields, inputFields, textFields } from './contacts/schema.ts'

@@ -1,3 +1,4 @@
+import { type AbortInput, AbortOptions } from './abort.ts'
 import type { ClientsApi, TokensApi } from './api-types.ts'
 import { Background } from './background.ts'
 import { bindClient, bindClients, bindLinks, bindTokens } from './bind.ts'
@@ -31,7 +32,6 @@ import { awaitConfirmationMail } from './sending/confirming.ts'
 import { followMemberships } from './sending/enrolments.ts'
 import { defaultMailSettings } from './sending/settings.ts'
 import { releaseList } from './sending/triggers.ts'
-import { type AbortInput, AbortOptions } from './signal.ts'
 import type { Database, DatabaseSource } from './storage/database.ts'
 import { checkSource } from './storage/kysely.ts'
 import { openSchema } from './storage/migrate.ts'
@@ -212,7 +212,7 @@ export class Mailkeep {
   }
 
   /**
-   * Starts the delivery of webhooks and mail, and the housekeeping. A process that only reads and writes data need not call it.
+   * Starts the delivery of webhooks and mail, and the background work. A process that only reads and writes data need not call it.
    *
    * @throws MailkeepError `validation_failed` on a wrong option; `unavailable`: already closed.
    */

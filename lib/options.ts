@@ -1,3 +1,4 @@
+import { defined } from './collections.ts'
 import type { RaisedEvent, Source } from './context.ts'
 import type { IdentityProvider } from './identities/schema.ts'
 import type { Logger } from './logger.ts'
@@ -47,7 +48,7 @@ export interface MailkeepOptions {
 
 /** Options of `mailkeep.start`. */
 export interface StartOptions {
-  /** False: run only the housekeeping, because another process delivers. Default true. */
+  /** False: do only the background work, because another process delivers and sends. Default true. */
   readonly dispatch?: boolean
 }
 
@@ -66,6 +67,5 @@ export interface SubscriberOptions {
 
 /** Returns the defaults, with the given settings in their place. A setting that is undefined keeps its default. */
 export function withDefaults<Settings extends object>(defaults: Settings, given: Partial<Settings> = {}): Settings {
-  const isGiven = ([, value]: readonly [string, unknown]) => value !== undefined
-  return { ...defaults, ...Object.fromEntries(Object.entries(given).filter(isGiven)) }
+  return { ...defaults, ...defined(given) }
 }

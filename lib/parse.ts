@@ -78,7 +78,7 @@ export function closedObject<Entries extends v.ObjectEntries>(
  */
 export function isRecord(input: unknown): input is Record<string, unknown> {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) return false
-  return classOf(input) === 'Object' || Object.keys(input).length > 0
+  return Object.keys(input).length > 0 || classOf(input) === 'Object'
 }
 
 /** Returns the message for an input that is not a record. */
@@ -171,6 +171,12 @@ export function requireId(name: string, id: unknown): asserts id is number {
   throw invalid(name, `${name} must be a positive whole number.`)
 }
 
+/** Schema of a whole number in a range. */
+export function wholeNumber(min: number, max: number) {
+  const problem = `This must be a whole number from ${min} to ${max}.`
+  return v.pipe(v.number(problem), v.safeInteger(problem), v.minValue(min, problem), v.maxValue(max, problem))
+}
+
 /** Schema of an id in a body. */
 export function idInput(message = 'This must be an id: a positive whole number.') {
   return v.pipe(v.number(message), v.safeInteger(message), v.minValue(1, message))
@@ -223,8 +229,8 @@ function isInRange(ms: number): boolean {
   return ms >= firstMs && ms <= lastMs
 }
 
-/** `Date` takes the 30th of February for the 2nd of March. */
-function isDay(day: string): boolean {
+/** Whether a day of the form `2026-01-02` exists. `Date` takes the 30th of February for the 2nd of March. */
+export function isDay(day: string): boolean {
   const date = new Date(`${day}T00:00:00Z`)
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day)
 }

@@ -5,7 +5,7 @@
  *   --database sqlite|postgres   only this database
  *   --timing                     the tests that assert durations, one file at a time
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { run } from 'node:test'
@@ -96,6 +96,7 @@ results.compose(new spec()).pipe(process.stdout)
 function files(): string[] {
   const paths = positionals.length > 0 ? positionals : rooms.map((room) => join(import.meta.dirname, room))
   return paths.flatMap((path) => {
+    if (!existsSync(path)) throw new Error(`There is no ${path}: name test files or folders.`)
     if (!statSync(path).isDirectory()) return [resolve(path)]
     const names = readdirSync(path).filter((name) => name.endsWith('.test.ts'))
     return names.sort().map((name) => resolve(path, name))

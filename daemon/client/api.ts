@@ -5567,7 +5567,7 @@ export interface components {
             /** @description A label for people. Trimmed and normalized to NFC before its length is checked. */
             name: string;
             /**
-             * @description `viewer` reads, `member` also writes contacts, tags, lists and topics, `admin` may do everything.
+             * @description `viewer` reads, `member` also writes contacts, tags, lists, topics and drafts of newsletters, `admin` may do everything.
              * @enum {string}
              */
             role: "admin" | "member" | "viewer";
@@ -5672,7 +5672,7 @@ export interface components {
             type: "newsletter.sent";
             /** Format: date-time */
             created_at: string;
-            /** @description The data that the caller of `POST /events` sent. */
+            /** @description `newsletter`, and `counts` of its messages. An event of a host has the data that the caller of `POST /events` sent. */
             data: Record<string, never>;
         };
         SequenceStepSentEvent: {
@@ -5685,7 +5685,7 @@ export interface components {
             type: "sequence_step.sent";
             /** Format: date-time */
             created_at: string;
-            /** @description The data that the caller of `POST /events` sent. */
+            /** @description `contact`, `sequence`, `step` and `message_id`. An event of a host has the data that the caller of `POST /events` sent. */
             data: Record<string, never>;
         };
         SequenceCompletedEvent: {
@@ -5698,7 +5698,7 @@ export interface components {
             type: "sequence.completed";
             /** Format: date-time */
             created_at: string;
-            /** @description The data that the caller of `POST /events` sent. */
+            /** @description `contact` and `sequence`. An event of a host has the data that the caller of `POST /events` sent. */
             data: Record<string, never>;
         };
         WebhookTestEvent: {

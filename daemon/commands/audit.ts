@@ -1,5 +1,5 @@
-import { type AuditEntry, type AuditQueryInput, changeTypes } from '../../lib/index.ts'
-import { type Command, clientFlag, idFrom, iterateRecords, oneOf, table, withClient } from './command.ts'
+import { type AuditQueryInput, changeTypes } from '../../lib/index.ts'
+import { type Command, clientFlag, collectRecords, idFrom, oneOf, table, withClient } from './command.ts'
 
 /** More entries are read with the API, page by page. */
 const maxEntries = 1000
@@ -19,13 +19,8 @@ export const auditList: Command = {
       ...(token === undefined ? {} : { token: idFrom('--token', token) }),
       ...(type === undefined ? {} : { type: oneOf('type', type, changeTypes) }),
     }
-    const entries = await withClient(invocation, async (client) => {
-      const found: AuditEntry[] = []
-      for await (const entry of iterateRecords((query) => client.auditLog.list({ ...query, ...filters }))) {
-        found.push(entry)
-        if (found.length === maxEntries) break
-      }
-      return found
+    const entries = await withClient(invocation, ({ auditLog }) => {
+      return collectRecords((query) => auditLog.list({ ...query, ...filters }), maxEntries)
     })
     const rows = entries.map(({ created_at, type, target_id, token_id, source }) => [
       created_at,

@@ -1,7 +1,7 @@
 import type { ClientMailkeep, Mailkeep } from '../../lib/index.ts'
 import { CliError } from '../cli-error.ts'
 import { plural } from '../progress.ts'
-import { type Command, idFrom, iterateRecords, naming, table, withMailkeep, yesFlag } from './command.ts'
+import { type Command, collectRecords, idFrom, naming, table, withMailkeep, yesFlag } from './command.ts'
 
 const createClient: Command = {
   usage: 'client create NAME',
@@ -64,18 +64,12 @@ export const clientCommands: readonly Command[] = [createClient, listClients, re
 
 async function countOwned(mailkeep: Mailkeep, clientId: number): Promise<string> {
   const client: ClientMailkeep = mailkeep.forClient(clientId)
-  const lists = await count(iterateRecords((query) => client.lists.list(query)))
-  const endpoints = await count(iterateRecords((query) => client.webhooks.listEndpoints(query)))
-  const tokens = (await mailkeep.tokens.list({ clientId })).length
+  const lists = await collectRecords((query) => client.lists.list(query))
+  const endpoints = await collectRecords((query) => client.webhooks.listEndpoints(query))
+  const tokens = await mailkeep.tokens.list({ clientId })
   return [
     plural(await client.contacts.count(), 'contact'),
-    plural(lists, 'list'),
-    `${plural(endpoints, 'webhook endpoint')} and ${plural(tokens, 'token')}`,
+    plural(lists.length, 'list'),
+    `${plural(endpoints.length, 'webhook endpoint')} and ${plural(tokens.length, 'token')}`,
   ].join(', ')
-}
-
-async function count(records: AsyncIterable<unknown>): Promise<number> {
-  let counted = 0
-  for await (const _ of records) counted += 1
-  return counted
 }

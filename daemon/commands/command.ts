@@ -142,25 +142,19 @@ export async function findOwner(
   throw new CliError(`There is no ${record}.`)
 }
 
-/** Collects all records of a listing that is always small. */
-export async function collectRecords<T>(list: Parameters<typeof iterateRecords<T>>[0]): Promise<T[]> {
-  const all: T[] = []
-  for await (const record of iterateRecords(list)) all.push(record)
-  return all
-}
-
-/** Iterates over all records of a listing, page by page. */
-export async function* iterateRecords<T>(
+/** Reads the first `max` records of a listing. Without `max`, all of one that is always small. */
+export async function collectRecords<T>(
   list: (query: { per_page: number; cursor?: string }) => Promise<Page<T>>,
-): AsyncGenerator<T, void, undefined> {
-  for (let cursor: string | null | undefined; cursor !== null; ) {
-    const { data, meta } = await list({
-      per_page: inputLimits.pageRecords,
-      ...(cursor === undefined ? {} : { cursor }),
-    })
-    yield* data
-    cursor = meta.next_cursor
+  max = Number.POSITIVE_INFINITY,
+): Promise<T[]> {
+  const found: T[] = []
+  for (let cursor: string | null | undefined; cursor !== null && found.length < max; ) {
+    const query = { per_page: inputLimits.pageRecords, ...(cursor === undefined ? {} : { cursor }) }
+    const page: Page<T> = await list(query)
+    found.push(...page.data)
+    cursor = page.meta.next_cursor
   }
+  return found.slice(0, max)
 }
 
 /**

@@ -1,11 +1,11 @@
-import { type ClientMailkeep, type Contact, type HistoryEntry, isMailkeepError } from '../../lib/index.ts'
+import { type ClientMailkeep, type Contact, isMailkeepError } from '../../lib/index.ts'
 import { CliError } from '../cli-error.ts'
 import {
   type Command,
   clientFlag,
+  collectRecords,
   findOwner,
   idFrom,
-  iterateRecords,
   naming,
   table,
   withClient,
@@ -58,15 +58,11 @@ const contactHistory: Command = {
   run: async (invocation) => {
     const [contact = ''] = invocation.args
     const key = contact.includes('@') ? { email: contact } : idFrom('CONTACT', contact)
-    const read = async ({ contacts }: ClientMailkeep) => {
-      const found: HistoryEntry[] = []
-      for await (const entry of iterateRecords((query) => contacts.history(key, query))) {
-        found.push(entry)
-        if (found.length === maxEntries) break
-      }
-      return found
-    }
-    const entries = await naming({ email: 'CONTACT' }, () => withClient(invocation, read))
+    const entries = await naming({ email: 'CONTACT' }, () => {
+      return withClient(invocation, ({ contacts }) => {
+        return collectRecords((query) => contacts.history(key, query), maxEntries)
+      })
+    })
     const rows = entries.map(({ created_at, type, list_id, topic_id, source, token_id, ip }) => [
       created_at,
       type,

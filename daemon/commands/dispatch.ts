@@ -11,10 +11,10 @@ import type { Command, Invocation } from './command.ts'
 
 const stopTimeoutMs = 10_000
 
-/** Always delivers webhooks. MAILKEEP_DISPATCH is only for processes that answer the API. */
+/** Always delivers webhooks and sends mail. MAILKEEP_DISPATCH is only for processes that answer the API. */
 export const dispatch: Command = {
   usage: 'dispatch',
-  about: 'Deliver webhooks without answering the HTTP API, until stopped',
+  about: 'Deliver webhooks and send mail without answering the HTTP API, until stopped',
   longRunning: true,
   flags: [
     {

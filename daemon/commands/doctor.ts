@@ -28,6 +28,9 @@ export const doctor: Command = {
       ...(remedy === undefined ? [] : [['', '', `→ ${remedy}`]]),
     ])
     print({ json: { healthy: faults.length === 0, findings }, text: table(rows, '') })
-    if (faults.length > 0) throw new CliError(`${[...new Set(faults.map(({ check }) => check))].join(', ')}: not well.`)
+    if (faults.length > 0) {
+      const checks = [...new Set(faults.map(({ check }) => check))]
+      throw new CliError(`There are faults, see the remedies: ${checks.join(', ')}.`)
+    }
   },
 }

@@ -1,5 +1,5 @@
-import type { Delivery, DeliveryQueryInput, DeliveryStatus, Endpoint } from '../../lib/index.ts'
-import { withCommas } from '../../lib/internal.ts'
+import type { Delivery, DeliveryQueryInput, Endpoint } from '../../lib/index.ts'
+import { deliveryStatuses, withCommas } from '../../lib/internal.ts'
 import { CliError } from '../cli-error.ts'
 import {
   type Command,
@@ -7,7 +7,6 @@ import {
   collectRecords,
   findOwner,
   idFrom,
-  iterateRecords,
   naming,
   oneOf,
   table,
@@ -27,7 +26,6 @@ const listEndpoints: Command = {
   },
 }
 
-const statuses: readonly DeliveryStatus[] = ['pending', 'success', 'failed', 'held']
 const defaultLimit = 100
 const maxLimit = 10_000
 
@@ -39,7 +37,7 @@ const listDeliveries: Command = {
     {
       name: 'status',
       value: 'STATUS',
-      about: `Only deliveries with this status: ${statuses.join(', ')}`,
+      about: `Only deliveries with this status: ${deliveryStatuses.join(', ')}`,
       default: 'all',
       example: 'failed',
     },
@@ -62,15 +60,15 @@ const listDeliveries: Command = {
     const id = idFrom('The endpoint', invocation.args[0])
     const { status, since } = invocation.flags
     const filters: DeliveryQueryInput = {
-      ...(status === undefined ? {} : { status: oneOf('status', status, statuses) }),
+      ...(status === undefined ? {} : { status: oneOf('status', status, deliveryStatuses) }),
       ...(since === undefined ? {} : { since }),
     }
     const limit = limitFrom(invocation.flags.limit)
     const deliveries = await withMailkeep(invocation, async (mailkeep) => {
       const { client } = await findOwner(mailkeep, `endpoint ${id}`, ({ webhooks }) => webhooks.getEndpoint(id))
-      const { webhooks } = client
-      const all = iterateRecords((query) => webhooks.listDeliveries(id, { ...query, ...filters }))
-      return await naming({ since: '--since' }, () => newest(all, limit))
+      return await naming({ since: '--since' }, () => {
+        return collectRecords((query) => client.webhooks.listDeliveries(id, { ...query, ...filters }), limit)
+      })
     })
     invocation.print({ json: deliveries, text: table(deliveries.map(deliveryRow), 'no deliveries') })
   },
@@ -83,15 +81,6 @@ function limitFrom(text: string | undefined): number {
   const limit = /^\d{1,5}$/.test(text) ? Number(text) : 0
   if (limit < 1 || limit > maxLimit) throw new CliError(`--limit must be a whole number from 1 to ${maxLimit}.`, 2)
   return limit
-}
-
-async function newest(deliveries: AsyncIterable<Delivery>, limit: number): Promise<Delivery[]> {
-  const found: Delivery[] = []
-  for await (const delivery of deliveries) {
-    found.push(delivery)
-    if (found.length === limit) break
-  }
-  return found
 }
 
 function endpointRow({ id, url, active, disabled_reason, consecutive_failures, events }: Endpoint): readonly unknown[] {

@@ -1,4 +1,4 @@
-import { type ClientMailkeep, type Identity, identityStatuses, unchecked } from '../../lib/index.ts'
+import { type Identity, identityStatuses, unchecked } from '../../lib/index.ts'
 import { CliError } from '../cli-error.ts'
 import { type Command, clientFlag, collectRecords, naming, oneOf, table, withClient, withMailkeep } from './command.ts'
 
@@ -35,7 +35,9 @@ const listIdentities: Command = {
   about: 'List the sender addresses of a client',
   flags: [clientFlag],
   run: async (invocation) => {
-    const identities = await withClient(invocation, allIdentities)
+    const identities = await withClient(invocation, (client) => {
+      return collectRecords((query) => client.identities.list(query))
+    })
     invocation.print({ json: identities, text: table(identities.map(rowOf), 'no identities') })
   },
 }
@@ -55,10 +57,6 @@ const refreshIdentities: Command = {
 }
 
 export const identityCommands: readonly Command[] = [addIdentity, listIdentities, refreshIdentities]
-
-function allIdentities(client: ClientMailkeep): Promise<Identity[]> {
-  return collectRecords((query) => client.identities.list(query))
-}
 
 function rowOf({ id, email, name, identity_status }: Identity): readonly unknown[] {
   return [id, email, name, identity_status]

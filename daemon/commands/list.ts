@@ -1,4 +1,3 @@
-import type { ClientMailkeep, List } from '../../lib/index.ts'
 import { type Command, clientFlag, collectRecords, naming, table, withClient } from './command.ts'
 
 const createList: Command = {
@@ -19,14 +18,12 @@ const listLists: Command = {
   about: 'List the lists of a client',
   flags: [clientFlag],
   run: async (invocation) => {
-    const lists = await withClient(invocation, allLists)
+    const lists = await withClient(invocation, (client) => {
+      return collectRecords((query) => client.lists.list(query))
+    })
     const rows = lists.map(({ id, name, created_at }) => [id, name, created_at])
     invocation.print({ json: lists, text: table(rows, 'no lists') })
   },
 }
 
 export const listCommands: readonly Command[] = [createList, listLists]
-
-function allLists(client: ClientMailkeep): Promise<List[]> {
-  return collectRecords((query) => client.lists.list(query))
-}

@@ -21,7 +21,7 @@ const minDeliveryStopMs = 1_000
 
 export const serve: Command = {
   usage: 'serve',
-  about: 'Answer the HTTP API and deliver webhooks, until stopped',
+  about: 'Answer the HTTP API, deliver webhooks and send mail, until stopped',
   longRunning: true,
   run: (invocation) => {
     return invocation.config.processes > 1 && !invocation.worker ? serveTogether(invocation) : serveAlone(invocation)

@@ -10,7 +10,8 @@ const createToken: Command = {
     {
       name: 'role',
       value: 'admin|member|viewer',
-      about: 'What the token may do: a viewer reads, a member also writes contacts, tags, lists and topics',
+      about:
+        'What the token may do: a viewer reads, a member also writes contacts, tags, lists, topics and drafts of newsletters',
       required: true,
       example: 'admin',
     },

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import * as v from 'valibot'
+import type { ContactTexts } from '../contacts/schema.ts'
 import { inputLimits } from '../limits.ts'
 import { atMost, closedObject, Text } from '../parse.ts'
 import { described, type RecordFields } from '../record.ts'
@@ -20,14 +21,14 @@ export const attributeSettingsFields: RecordFields<AttributeSettings> = {
 }
 
 /** Fields of a contact that are never attributes. */
-const ownFields: ReadonlySet<string> = new Set(['email', 'name', 'tags'])
+const ownFields: Record<'email' | 'tags' | keyof ContactTexts, true> = { email: true, name: true, tags: true }
 
 const IndexedName = v.pipe(
   Text,
   v.minLength(1, 'This must not be empty.'),
   atMost(inputLimits.nameCharacters),
   v.check(
-    (name) => !ownFields.has(name),
+    (name) => !Object.hasOwn(ownFields, name),
     'This is a field of the contact, not an attribute: filter by email, search or tags.',
   ),
 )

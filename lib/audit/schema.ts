@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { type Source, sourceMeanings, sources } from '../context.ts'
+import { type Source, sources, sourcesText } from '../context.ts'
 import { pageFields, WholeNumber } from '../page.ts'
 import { closedObject } from '../parse.ts'
 import { described, Id, type RecordFields, recordFrom, Time } from '../record.ts'
@@ -79,12 +79,7 @@ export const auditFields: RecordFields<AuditEntry> = {
   type: v.picklist(changeTypes),
   target_id: described(Id, 'The record that was changed. The first word of the type is its kind. It may be deleted.'),
   token_id: described(v.nullable(Id), 'The token of the request; null for a change without one.'),
-  source: described(
-    v.picklist(sources),
-    `${Object.entries(sourceMeanings)
-      .map(([name, meaning]) => `\`${name}\`: ${meaning}`)
-      .join('. ')}.`,
-  ),
+  source: described(v.picklist(sources), sourcesText),
   created_at: Time,
 }
 

@@ -6,7 +6,7 @@ import { type BatchStep, inBatches } from '../jobs/batches.ts'
 import { type JobHandlers, runOrEnqueue } from '../jobs/operations.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
-import { msOf, timestamp } from '../time.ts'
+import { lastMs, msOf, timestamp } from '../time.ts'
 import { readSession } from './portal.ts'
 import * as queries from './queries.ts'
 import {
@@ -241,7 +241,6 @@ export async function addToken(
 export function expiryOf(ctx: Context, field: string, expiresInMs: number | undefined): string | null {
   if (expiresInMs === undefined) return null
   const ms = ctx.clock() + expiresInMs
-  const lastMs = Date.UTC(9999, 11, 31)
   if (ms > lastMs) throw invalid(field, 'A token cannot last beyond the year 9999.')
   return timestamp(ms)
 }

@@ -77,6 +77,12 @@ export function contactLink(ctx: Context, contact: LinkedContact, purpose: LinkP
   return `${url}/c/${signToken(ctx.local.linkKey.value, content)}/${purpose}`
 }
 
+/** Returns the mail headers for unsubscribing: RFC 2369, and for https also RFC 8058, whose one click needs it. */
+export function unsubscribeHeaders(url: string): { 'List-Unsubscribe': string; 'List-Unsubscribe-Post'?: string } {
+  const oneClick = url.startsWith('https:') ? { 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' } : {}
+  return { 'List-Unsubscribe': `<${url}>`, ...oneClick }
+}
+
 /**
  * Verifies the token of a link. Reads no database.
  *

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { type Source, sourceMeanings, sources } from '../context.ts'
+import { type Source, sources, sourcesText } from '../context.ts'
 import { closedObject, EmailAddress } from '../parse.ts'
 import { described, Email, Id, type RecordFields, recordFrom, Time } from '../record.ts'
 import type { Timestamp } from '../time.ts'
@@ -40,10 +40,7 @@ export const historyFields: RecordFields<HistoryEntry> = {
     v.picklist(historyTypes),
     '`confirmed`: the contact confirmed a list with double opt-in, and joined it by that.',
   ),
-  source: described(
-    v.picklist(sources),
-    `${sources.map((source) => `\`${source}\`: ${sourceMeanings[source]}`).join('. ')}.`,
-  ),
+  source: described(v.picklist(sources), sourcesText),
   list_id: described(v.nullable(Id), 'The list, which may be deleted; null if the change concerns none.'),
   topic_id: described(v.nullable(Id), 'The topic, which may be deleted; null if the change concerns none.'),
   token_id: described(v.nullable(Id), 'The token of the request; null for a change without one.'),

@@ -2,11 +2,11 @@
  * Types of the operations, with the documentation that editors show. Written by `npm run reference` from lib/bind.ts and
  * the docstrings of the operations: change them, not this file.
  */
+import type { AbortInput } from '../abort.ts'
 import type { LinkPurpose } from '../consent/links.ts'
 import type { HistoryEntry } from '../consent/schema.ts'
 import type { Page, PageInput } from '../page.ts'
 import type { Message } from '../sending/message-schema.ts'
-import type { AbortInput } from '../signal.ts'
 import type { BatchInput, BatchOperationInput, BatchOperationResult } from './batch-schema.ts'
 import type { BulkResult } from './bulk-merge.ts'
 import type { EmailInput, TagsInput } from './changing.ts'

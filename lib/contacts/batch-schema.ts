@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { type FieldErrors, invalid } from '../errors.ts'
 import { inputLimits, withCommas } from '../limits.ts'
 import { closedObject, EmailAddress, fold, idInput, isRecord, noRecordMessage, parse } from '../parse.ts'
-import { ContactChange, NewContact, TagNames } from './schema.ts'
+import { ContactChange, NewContact, SomeTags } from './schema.ts'
 
 /** Maximum operations of a batch. */
 export const maxOperationsPerBatch = 1000
@@ -94,7 +94,6 @@ const Lists = v.pipe(
   v.array(ListId),
   v.transform((ids) => [...new Set(ids)]),
 )
-const SomeTags = v.pipe(TagNames, v.minLength(1, 'At least one tag is needed.'))
 
 const named = {
   op: v.picklist(batchOperationNames),

@@ -1,9 +1,10 @@
 /** Many operations on contacts in one call. */
+
+import { type AbortInput, AbortOptions } from '../abort.ts'
 import { type Context, isAdmin, type Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { inTurn, lockBatches } from '../jobs/batch-queue.ts'
 import { parse } from '../parse.ts'
-import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
 import {
   Batch,

@@ -1,6 +1,5 @@
 /** Operations that change a contact without a list. */
 
-import * as v from 'valibot'
 import { audit } from '../audit/operations.ts'
 import { refuseErased } from '../consent/suppressions.ts'
 import type { Context } from '../context.ts'
@@ -14,7 +13,7 @@ import { requireAtMost } from './limits.ts'
 import { deleteRequestsOfContact } from './pending-queries.ts'
 import * as queries from './queries.ts'
 import { addTags, saveContact } from './save.ts'
-import { type Contact, type ContactInput, NewContact, TagNames } from './schema.ts'
+import { type Contact, type ContactInput, NewContact, SomeTags } from './schema.ts'
 import { searchText } from './search.ts'
 
 /**
@@ -71,7 +70,7 @@ export interface TagsInput {
   readonly tags: readonly string[]
 }
 
-const SomeTags = closedObject({ tags: v.pipe(TagNames, v.minLength(1, 'At least one tag is needed.')) })
+const TagsChange = closedObject({ tags: SomeTags })
 
 /**
  * Adds tags to a contact. Creates missing tags. It is no error if the contact has a tag already.
@@ -79,7 +78,7 @@ const SomeTags = closedObject({ tags: v.pipe(TagNames, v.minLength(1, 'At least 
  * @throws MailkeepError `not_found`; `validation_failed`: also when the contact would have more than 500 tags.
  */
 export async function tagContact(ctx: Context, key: ContactKey, input: TagsInput): Promise<Contact> {
-  const { tags } = parse(SomeTags, input)
+  const { tags } = parse(TagsChange, input)
   return transact(ctx, async (tx) => {
     const { id } = await lockContact(tx, key)
     const tagged = await addTags(tx, id, tags)
@@ -97,7 +96,7 @@ export async function tagContact(ctx: Context, key: ContactKey, input: TagsInput
  * @throws MailkeepError `not_found`, `validation_failed`
  */
 export async function untagContact(ctx: Context, key: ContactKey, input: TagsInput): Promise<Contact> {
-  const { tags } = parse(SomeTags, input)
+  const { tags } = parse(TagsChange, input)
   return transact(ctx, async (tx) => {
     const { id } = await lockContact(tx, key)
     const tag_ids = [...(await findTagsByName(tx, tags)).values()].map((tag) => tag.id)

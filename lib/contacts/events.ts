@@ -1,4 +1,5 @@
 /** The events of a change to a contact. */
+import { distinct } from '../collections.ts'
 import { contactLink } from '../consent/links.ts'
 import type { Tx } from '../context.ts'
 import { type List, plainList } from '../lists/schema.ts'
@@ -134,8 +135,8 @@ export async function raiseContactEvents(
       contactFrom(row),
     ]),
   )
-  const tagIds = distinct(wanted.map(({ tagId }) => tagId))
-  const topicIds = distinct(wanted.map(({ topicId }) => topicId))
+  const tagIds = distinct(wanted.flatMap(({ tagId }) => tagId ?? []))
+  const topicIds = distinct(wanted.flatMap(({ topicId }) => topicId ?? []))
   const tags = byId(tagIds.length > 0 ? await findTags(tx, tagIds) : [])
   const topics = byId(topicIds.length > 0 ? await findTopics(tx, topicIds) : [])
   const occurrences: TypedOccurrence[] = []
@@ -155,10 +156,6 @@ export async function raiseContactEvents(
 
 function confirmationOf(tx: Tx, contact: Contact, list: List) {
   return { list: plainList(list), confirm_url: contactLink(tx, contact, 'confirm', list.id) }
-}
-
-function distinct(ids: readonly (number | undefined)[]): number[] {
-  return [...new Set(ids.filter((id) => id !== undefined))]
 }
 
 function byId<T extends { id: number }>(records: readonly T[]): Map<number, T> {

@@ -1,7 +1,7 @@
+import { type AbortInput, abortField } from '../abort.ts'
 import type { Context } from '../context.ts'
 import { inputLimits } from '../limits.ts'
 import { closedObject, parse } from '../parse.ts'
-import { type AbortInput, abortField } from '../signal.ts'
 import { listPageOfDocuments } from './listing.ts'
 import { type Contact, type ContactFiltersInput, contactFrom, filterFields } from './schema.ts'
 

@@ -1,5 +1,5 @@
 import { getClient } from '../clients/operations.ts'
-import { contactLink, type LinkPurpose, readLinkToken } from '../consent/links.ts'
+import { contactLink, type LinkPurpose, readLinkToken, unsubscribeHeaders } from '../consent/links.ts'
 import type { Context } from '../context.ts'
 import { isMailkeepError, notFound } from '../errors.ts'
 import type { ContactKey } from './contact-key.ts'
@@ -26,12 +26,10 @@ export interface ContactLinks {
 export async function createLinks(ctx: Context, id: ContactKey): Promise<ContactLinks> {
   const contact = await getContact(ctx, id)
   const unsubscribe_url = contactLink(ctx, contact, 'unsubscribe')
-  // RFC 8058, 3.1: one click works with https only.
-  const oneClick = unsubscribe_url.startsWith('https:') ? { 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' } : {}
   return {
     unsubscribe_url,
     preferences_url: contactLink(ctx, contact, 'preferences'),
-    headers: { 'List-Unsubscribe': `<${unsubscribe_url}>`, ...oneClick },
+    headers: unsubscribeHeaders(unsubscribe_url),
   }
 }
 

@@ -162,7 +162,7 @@ async function chooseCandidates(ctx: Context, shared: Shared): Promise<Examine> 
   if (flags.search && [...values.search].length >= search.shortestMatch) {
     found.push(matches(ctx, shared, await rarestParts(ctx, search.parts(values.search))))
   }
-  return found.length > 1 ? await rarestOf(found) : (found[0] ?? everybody(ctx, shared)).examine
+  return found.length > 1 ? await rarestOf(found) : (found[0] ?? allContacts(ctx, shared)).examine
 }
 
 /** Returns the filter with the fewest contacts. Of those with many, it is the one whose first ids are furthest apart. */
@@ -199,13 +199,13 @@ function bySize(a: Size, b: Size): number {
   return a.members - b.members || b.span - a.span
 }
 
-function everybody(ctx: Context, { values }: Shared): Pick<Candidates, 'examine'> {
+function allContacts(ctx: Context, { values }: Shared): Pick<Candidates, 'examine'> {
   return { examine: (range, on) => queries.examineContacts(ctx, { ...values, ...range }, on) }
 }
 
 function unsubscribed(ctx: Context, shared: Shared): Candidates {
   const { client_id } = shared.values
-  return { ...everybody(ctx, shared), count: () => queries.countUnsubscribed(ctx, { client_id, limit: maxCounted }) }
+  return { ...allContacts(ctx, shared), count: () => queries.countUnsubscribed(ctx, { client_id, limit: maxCounted }) }
 }
 
 function members(ctx: Context, { values }: Shared, kind: Kind): Candidates {

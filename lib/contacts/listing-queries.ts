@@ -28,8 +28,8 @@ export const scanContacts = statement.all(
       where c.client_id = ${p.client_id} and ${range(sql.ref('c.id'), p, on)} and c.unsubscribed_at ${state}
         ${conditions(sql.ref('c.id'), p, dialect, { ...on, unsubscribed: true, only: false })}`
     // Subscribed and unsubscribed contacts have separate indexes. A scan over all contacts merges the two.
-    const gone = scan(sql`is not null`)
-    const all = on.only ? [gone] : on.unsubscribed ? [scan(sql`is null`), gone] : [scan(sql`is null`)]
+    const unsubscribed = scan(sql`is not null`)
+    const all = on.only ? [unsubscribed] : on.unsubscribed ? [scan(sql`is null`), unsubscribed] : [scan(sql`is null`)]
     const merged = dialect.merge(all, { distinct: false, desc: on.desc, limit: p.limit })
     return sql<ScanRow>`${isFiltered(on) ? dialect.customPlan : sql``} ${counted(merged, on)}`
   },
@@ -80,8 +80,8 @@ export const examineContacts = statement.all(
   (_, p, dialect, on) => {
     const some = (state: RawBuilder<unknown>) => sql`select c.id from mailkeep_contact as c
       where c.client_id = ${p.client_id} and ${within(sql.ref('c.id'), p, on)} and c.unsubscribed_at ${state}`
-    const gone = some(sql`is not null`)
-    const all = on.only ? [gone] : on.unsubscribed ? [some(sql`is null`), gone] : [some(sql`is null`)]
+    const unsubscribed = some(sql`is not null`)
+    const all = on.only ? [unsubscribed] : on.unsubscribed ? [some(sql`is null`), unsubscribed] : [some(sql`is null`)]
     const candidates = dialect.merge(all, { distinct: false, desc: on.desc, limit: p.examined })
     return examine(candidates, p, dialect, { ...on, unsubscribed: true, only: false })
   },

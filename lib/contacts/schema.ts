@@ -92,6 +92,9 @@ export const TagNames = v.pipe(
   v.maxLength(inputLimits.tags, `A contact has at most ${inputLimits.tags} tags.`),
   v.array(TagName),
 )
+
+/** Names of tags to add or remove. */
+export const SomeTags = v.pipe(TagNames, v.minLength(1, 'At least one tag is needed.'))
 const AttributeName = v.pipe(Text, atMost(inputLimits.nameCharacters))
 const AttributeValue = v.nullable(v.pipe(Text, atMost(inputLimits.attributeCharacters)))
 

@@ -42,9 +42,9 @@ export async function findSegmentFilters(ctx: Context, { segment }: Audience): P
 }
 
 /** Turns a missing record that a field names into an error of that field. */
-export async function requireExists(field: string, find: () => Promise<unknown>): Promise<void> {
+export async function requireExists<T>(field: string, find: () => Promise<T>): Promise<T> {
   try {
-    await find()
+    return await find()
   } catch (error) {
     if (isMailkeepError(error, 'not_found')) throw invalid(field, error.message)
     throw error

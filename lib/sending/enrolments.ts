@@ -12,6 +12,7 @@ import { parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
 import { findEventEndpoints, isWanted, raiseTo } from '../webhooks/outbox.ts'
+import { requireExists } from './audience.ts'
 import { skipPendingSteps } from './message-queries.ts'
 import { isPast, nextPlace, type Place } from './places.ts'
 import * as queries from './sequence-queries.ts'
@@ -56,9 +57,7 @@ export async function enrolContact(ctx: Context, sequenceId: number, input: Enro
   const { contact_id } = parse(NewEnrolment, input)
   return transact(ctx, async (tx) => {
     const { list_id } = await lockSequence(tx, sequenceId)
-    const contact = await getContact(tx, contact_id).catch((error) => {
-      throw isMailkeepError(error, 'not_found') ? invalid('contact_id', error.message) : error
-    })
+    const contact = await requireExists('contact_id', () => getContact(tx, contact_id))
     if (contact.unsubscribed_at) throw invalid('contact_id', 'The contact has unsubscribed.')
     const places = await queries.listPlaces(tx, { sequence_id: sequenceId })
     const key = { sequence_id: sequenceId, contact_id: contact.id }
@@ -105,9 +104,13 @@ export async function followMemberships(tx: Tx, changes: readonly Change[]): Pro
       tx.transaction.afterCommit(tx.local.mail.wake)
     }
   }
-  const gone = of('unsubscribed').map(({ contactId }) => contactId)
-  if (gone.length > 0) {
-    await queries.stopEnrolmentsOf(tx, { contact_ids: gone, reason: 'unsubscribed', list_id: 0 }, { onList: false })
+  const unsubscribed = of('unsubscribed').map(({ contactId }) => contactId)
+  if (unsubscribed.length > 0) {
+    await queries.stopEnrolmentsOf(
+      tx,
+      { contact_ids: unsubscribed, reason: 'unsubscribed', list_id: 0 },
+      { onList: false },
+    )
   }
   for (const [list_id, left] of byList(of('list_left'))) {
     const contact_ids = left.map(({ contactId }) => contactId)

@@ -1,5 +1,6 @@
 /** The headers of bulk mail. */
 import { domainToASCII } from 'node:url'
+import { unsubscribeHeaders } from '../consent/links.ts'
 
 export interface MailHeadersInput {
   /** UUID of the message. */
@@ -25,8 +26,7 @@ export function mailHeaders(input: MailHeadersInput): Record<string, string> {
   const domain = domainOf(from)
   return {
     'Message-ID': `<${messageId}@${domain}>`,
-    'List-Unsubscribe': `<${unsubscribeUrl}>`,
-    ...(unsubscribeUrl.startsWith('https:') ? { 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' } : {}),
+    ...unsubscribeHeaders(unsubscribeUrl),
     'List-ID': `<client-${clientId}.${domain}>`,
     Precedence: 'bulk',
     'Feedback-ID': feedbackId(clientId, campaign),

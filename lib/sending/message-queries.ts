@@ -86,7 +86,7 @@ export const listUncertain = statement.all(
 )
 
 /** Resends or skips messages whose outcome is not known. */
-export const settleUncertain = statement(
+export const changeUncertain = statement(
   { ids: ints, status: word<MessageStatus>(), reason: nullable(word<SkipReason>()), now: time },
   (db, p, dialect) =>
     db

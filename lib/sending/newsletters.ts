@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { audit } from '../audit/operations.ts'
+import { defined } from '../collections.ts'
 import { countContacts } from '../contacts/counting.ts'
 import { listPageOfContacts } from '../contacts/listing.ts'
 import { type Context, isAdmin, now, type Tx } from '../context.ts'
@@ -142,7 +143,7 @@ export async function updateNewsletter(ctx: Context, id: number, input: Newslett
       client_id: tx.clientId,
       id,
       ...{ name: stored.name, subject: stored.subject, preheader, from_identity_id, reply_to, html, text },
-      ...withoutUndefined(change),
+      ...defined(change),
       audience: JSON.stringify(audience ?? stored.audience),
       updated_at: now(tx),
     })
@@ -152,10 +153,6 @@ export async function updateNewsletter(ctx: Context, id: number, input: Newslett
     if (hasStarted) tx.transaction.afterCommit(tx.local.mail.wake)
     return newsletter
   })
-}
-
-function withoutUndefined<T extends object>(fields: T): { [K in keyof T]-?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
 }
 
 /**

@@ -21,7 +21,7 @@ import {
 } from './schema.ts'
 import { requireReady } from './sendable.ts'
 import type { NewsletterStatus } from './statuses.ts'
-import { settleUncertain } from './uncertain.ts'
+import { skipOrResend } from './uncertain.ts'
 
 /**
  * Sends a newsletter now, or schedules it. The recipients are the contacts who match its audience when it starts. A
@@ -84,7 +84,7 @@ export async function resumeNewsletter(ctx: Context, id: number, input: ResumeIn
     const resumed = await changeStatus(tx, id, isActive ? 'sending' : status, 'newsletter.resumed')
     tx.transaction.afterCommit(tx.local.mail.wake)
     if (!uncertain) return resumed
-    await runOrEnqueue(tx, settleUncertain, { targetId: id, state: { after: 0, uncertain } })
+    await runOrEnqueue(tx, skipOrResend, { targetId: id, state: { after: 0, uncertain } })
     return newsletterFrom((await queries.findNewsletter(tx, { client_id: tx.clientId, id }))!)
   })
 }

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { type ContactKey, Key } from '../contacts/contact-key.ts'
-import { closedObject, Name } from '../parse.ts'
+import { closedObject, Name, wholeNumber } from '../parse.ts'
 import { Count, described, Email, Id, type RecordFields, recordFrom, Time, Uuid } from '../record.ts'
 import type { Timestamp } from '../time.ts'
 import { type ContentInput, contentFields, IdInput, senderFields } from './schema.ts'
@@ -90,19 +90,13 @@ const maxSteps = 50
 const maxDelaySeconds = 366 * 86_400
 /** All steps of a sequence are read at once. */
 const maxStepsBytes = 2 * 1024 * 1024
-const delayProblem = `This must be a whole number from 0 to ${maxDelaySeconds}.`
 
 const positionProblem = 'This must be a whole number.'
 
 const NewStep = closedObject({
   id: v.optional(IdInput),
   position: v.optional(v.pipe(v.number(positionProblem), v.safeInteger(positionProblem))),
-  delay_seconds: v.pipe(
-    v.number(delayProblem),
-    v.safeInteger(delayProblem),
-    v.minValue(0, delayProblem),
-    v.maxValue(maxDelaySeconds, delayProblem),
-  ),
+  delay_seconds: wholeNumber(0, maxDelaySeconds),
   ...contentFields,
 })
 

@@ -28,7 +28,7 @@ import {
   stepFrom,
 } from './sequence-schema.ts'
 import { releaseMembersOf } from './triggers.ts'
-import { settleUncertainSteps } from './uncertain.ts'
+import { skipOrResendSteps } from './uncertain.ts'
 
 /**
  * Returns one page of the client's sequences without their steps, by ascending id.
@@ -125,7 +125,7 @@ export async function resumeSequence(ctx: Context, id: number, input: ResumeInpu
     await saveSettings(tx, { ...stored, status: 'active' })
     await audit(tx, 'sequence.resumed', id)
     tx.transaction.afterCommit(tx.local.mail.wake)
-    if (uncertain) await runOrEnqueue(tx, settleUncertainSteps, { targetId: id, state: { after: 0, uncertain } })
+    if (uncertain) await runOrEnqueue(tx, skipOrResendSteps, { targetId: id, state: { after: 0, uncertain } })
     return await getSequence(tx, id)
   })
 }

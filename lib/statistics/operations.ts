@@ -78,16 +78,16 @@ async function oldestDue(ctx: Context, endpointId: number): Promise<Timestamp | 
 }
 
 /** Times before and after these cannot be written with a year of four digits. */
-const firstMs = Date.parse('0001-01-01T00:00:00Z')
-const lastMs = Date.parse('9999-12-31T00:00:00Z')
+const firstStartMs = Date.parse('0001-01-01T00:00:00Z')
+const lastEndMs = Date.parse('9999-12-31T00:00:00Z')
 
 /** Divides the range into whole steps of UTC. The last step may end after `to`. */
 export function stepsOf(ctx: Context, { from, to = ctx.clock(), step }: SeriesQuery) {
   const length = stepMs[step]
   const toMs = Math.ceil(to / length) * length
   const fromMs = Math.floor((from ?? toMs - defaultSteps[step] * length) / length) * length
-  if (fromMs < firstMs) throw invalid('from', 'This must be in the year 1 or later.')
-  if (toMs > lastMs) throw invalid('to', 'This must be before the last day of the year 9999.')
+  if (fromMs < firstStartMs) throw invalid('from', 'This must be in the year 1 or later.')
+  if (toMs > lastEndMs) throw invalid('to', 'This must be before the last day of the year 9999.')
   if (fromMs >= toMs) throw invalid('from', 'This must be before the end of the range.')
   const count = (toMs - fromMs) / length
   if (count > inputLimits.seriesSteps) {

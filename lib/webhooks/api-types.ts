@@ -2,8 +2,8 @@
  * Types of the operations, with the documentation that editors show. Written by `npm run reference` from lib/bind.ts and
  * the docstrings of the operations: change them, not this file.
  */
+import type { AbortInput } from '../abort.ts'
 import type { Page, PageInput } from '../page.ts'
-import type { AbortInput } from '../signal.ts'
 import type { DeliveryQueryInput } from './delivery-listing.ts'
 import type { EventBatchInput, EventBatchResult } from './event-batch.ts'
 import type { RecoverInput, Recovery } from './recovery.ts'
@@ -103,15 +103,15 @@ export interface WebhooksApi {
 /** `mailkeep.forClient(id).events` */
 export interface EventsApi {
   /**
-   * Raises one of the event types that only the host app knows about.
+   * Raises an event about mail that the host app sends by itself.
    *
    * @throws MailkeepError `validation_failed`: also when its body would be larger than 64 KiB.
    */
   raise(input: EventInput): Promise<void>
   /**
-   * Raises up to 1,000 events that only the host app knows about, at a fraction of the cost of one by one. An event that
-   * is refused does not stop the others. Each transaction stores some hundreds of events. After an error the events before
-   * it stay raised; repeat the call with an idempotency key to raise each once.
+   * Raises up to 1,000 events about mail that the host app sends by itself, at a fraction of the cost of one by one. An
+   * event that is refused does not stop the others. Each transaction stores some hundreds of events. After an error the
+   * events before it stay raised; repeat the call with an idempotency key to raise each once.
    *
    * @param input The events, or an object with them.
    * @param options `signal` stops the call between two transactions. It then throws the signal's reason.

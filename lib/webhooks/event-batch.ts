@@ -1,11 +1,11 @@
 /** Many events of the host in one call. */
 import * as v from 'valibot'
+import { type AbortInput, AbortOptions } from '../abort.ts'
 import type { Context, Tx } from '../context.ts'
 import { type FieldErrors, invalid, isMailkeepError } from '../errors.ts'
 import { inTurn } from '../jobs/batch-queue.ts'
 import { withCommas } from '../limits.ts'
 import { closedObject, isRecord, noRecordMessage, parse } from '../parse.ts'
-import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
 import { checkBody } from './event-body.ts'
 import { countSubscribed, type EventEndpoints, findEventEndpoints, raiseAllTo } from './outbox.ts'
@@ -43,9 +43,9 @@ interface ParsedEvent extends EventInput {
 }
 
 /**
- * Raises up to 1,000 events that only the host app knows about, at a fraction of the cost of one by one. An event that
- * is refused does not stop the others. Each transaction stores some hundreds of events. After an error the events before
- * it stay raised; repeat the call with an idempotency key to raise each once.
+ * Raises up to 1,000 events about mail that the host app sends by itself, at a fraction of the cost of one by one. An
+ * event that is refused does not stop the others. Each transaction stores some hundreds of events. After an error the
+ * events before it stay raised; repeat the call with an idempotency key to raise each once.
  *
  * @param input The events, or an object with them.
  * @param options `signal` stops the call between two transactions. It then throws the signal's reason.

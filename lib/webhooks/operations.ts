@@ -185,7 +185,7 @@ async function countTest(tx: Tx): Promise<void> {
 }
 
 /**
- * Raises one of the event types that only the host app knows about.
+ * Raises an event about mail that the host app sends by itself.
  *
  * @throws MailkeepError `validation_failed`: also when its body would be larger than 64 KiB.
  */

@@ -32,9 +32,14 @@ export interface EventEnvelope<Type extends string, Data> {
 export type ContactSubscribedEvent = EventEnvelope<'contact.subscribed', ContactData & { list: List }>
 export type ContactUnsubscribedEvent = EventEnvelope<'contact.unsubscribed', ContactData>
 export type ContactResubscribedEvent = EventEnvelope<'contact.resubscribed', ContactData>
-/** The host app chooses the `data` of the next three types. */
+/**
+ * Of a newsletter that mailkeep sent, `data` is `{ newsletter, counts }`. A host that raises this or one of the next two
+ * types for mail of its own chooses their `data`.
+ */
 export type NewsletterSentEvent = EventEnvelope<'newsletter.sent', Record<string, unknown>>
+/** Of mailkeep's own mail, `data` is `{ contact, sequence, step, message_id }`. */
 export type SequenceStepSentEvent = EventEnvelope<'sequence_step.sent', Record<string, unknown>>
+/** Of mailkeep's own mail, `data` is `{ contact, sequence }`. */
 export type SequenceCompletedEvent = EventEnvelope<'sequence.completed', Record<string, unknown>>
 export type WebhookTestEvent = EventEnvelope<'webhook.test', { message: string }>
 export type ContactCreatedEvent = EventEnvelope<'contact.created', ContactData>

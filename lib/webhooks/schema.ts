@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { inputLimits } from '../limits.ts'
-import { closedObject, Description, isRecord, noRecordMessage, Text } from '../parse.ts'
+import { closedObject, Description, isRecord, noRecordMessage, Text, wholeNumber } from '../parse.ts'
 import { Count, described, Id, OffsetTime, type RecordFields, Uuid } from '../record.ts'
 import { type Timestamp, withOffset } from '../time.ts'
 import { type EventType, eventTypes, hostEventTypes } from './event-types.ts'
@@ -137,21 +137,11 @@ export interface RotationInput {
 }
 
 const maxOverlapHours = 72
-const overlapProblem = `This must be a whole number from 0 to ${maxOverlapHours}.`
 
-export const Rotation = closedObject({
-  overlap_hours: v.optional(
-    v.pipe(
-      v.number(overlapProblem),
-      v.safeInteger(overlapProblem),
-      v.minValue(0, overlapProblem),
-      v.maxValue(maxOverlapHours, overlapProblem),
-    ),
-  ),
-})
+export const Rotation = closedObject({ overlap_hours: v.optional(wholeNumber(0, maxOverlapHours)) })
 
 export interface EventInput {
-  /** Event types that only the host app knows about. */
+  /** A type of event about mail. mailkeep raises them for the mail that it sends. */
   readonly type: 'newsletter.sent' | 'sequence_step.sent' | 'sequence.completed'
   /** The event's content, written as JSON. The whole body may have at most 64 KiB. */
   readonly data: object

@@ -154,17 +154,23 @@ onEveryDatabase('imports', (open) => {
   test('say that no row was imported if the first line or the first row cannot be read, or in a dry run', async (t) => {
     const { load, emails, acme, list } = await openWithList(open, t)
     for (const [chunks, message] of [
-      [['em"ail,name\na@example.org,x\n'], /^The first line cannot be read: a quote is missing or too much\. No row /],
+      [
+        ['em"ail,name\na@example.org,x\n'],
+        /^The first line cannot be read: a quote is missing or out of place\. No row /,
+      ],
       [['{"email":"a@example.org"}\n'], /^The first line cannot be read: it is JSON, not CSV\. Pass format=ndjson /],
-      [['"email\n'], /^The first line cannot be read: a quote is missing or too much\. No row was imported\.$/],
+      [['"email\n'], /^The first line cannot be read: a quote is missing or out of place\. No row was imported\.$/],
       [[Buffer.from('email,name\na@example.org,Zoë\n', 'latin1')], /^The file cannot be read: it /],
       [['\n\nemail', new Uint8Array([0xff, 0xfe])], /^The file cannot be read: it is not UTF-8\. /],
-      [['email,name\n"a@example.org","x"y\n'], /^After line 1 a quote is missing or too much\. No row was imported\.$/],
+      [
+        ['email,name\n"a@example.org","x"y\n'],
+        /^After line 1 a quote is missing or out of place\. No row was imported\.$/,
+      ],
     ] as const) {
       await assert.rejects(load('csv', ...chunks), { code: 'invalid_json', message })
     }
     const dry = acme.contacts.import(list.id, ['email\na@example.org\n"x"y\n'], { format: 'csv', dry_run: true })
-    await assert.rejects(dry, { message: 'After line 2 a quote is missing or too much. No row was imported.' })
+    await assert.rejects(dry, { message: 'After line 2 a quote is missing or out of place. No row was imported.' })
     assert.deepEqual(await emails(), [])
   })
 

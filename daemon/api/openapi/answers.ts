@@ -70,7 +70,7 @@ const importFile: BodyDoc = {
   },
   messages: {
     unsupported_media_type: 'Imports must be text/csv or application/x-ndjson in UTF-8, not compressed.',
-    invalid_json: 'After line 3 a quote is missing or too much. The rows before it were imported.',
+    invalid_json: 'After line 3 a quote is missing or out of place. The rows before it were imported.',
   },
 }
 

@@ -32,6 +32,7 @@ import {
   hostEventTypes,
   maxEventsPerBatch,
   maxOperationsPerBatch,
+  rolesText,
   textFields,
 } from '../../../lib/internal.ts'
 import { address, contact, contactBodies, contactKey, groupFilters, name } from './contact-bodies.ts'
@@ -55,7 +56,6 @@ const time = {
   description: 'ISO 8601 with an offset.',
   examples: ['2026-01-02T03:04:05Z'],
 } as const
-const roleText = '`viewer` reads, `member` also writes contacts, tags, lists and topics, `admin` may do everything.'
 
 const eventInput = input<EventInput>(
   {
@@ -207,7 +207,7 @@ export const bodySchemas = {
   TokenInput: input<ClientTokenInput>(
     {
       name: { ...name, description: `A label for people. ${name.description}` },
-      role: { type: 'string', enum: roles, description: roleText },
+      role: { type: 'string', enum: roles, description: rolesText },
       expires_in: {
         type: 'integer',
         minimum: 1,
@@ -220,7 +220,7 @@ export const bodySchemas = {
   PortalLinkInput: input<PortalLinkInput>(
     {
       role: { type: 'string', enum: ['webhooks'], description: 'What the link opens.' },
-      expires_in: { type: 'integer', minimum: 60, maximum: 86_400, description: 'Seconds from now. 3600 when absent.' },
+      expires_in: { type: 'integer', minimum: 1, maximum: 86_400, description: 'Seconds from now. 3600 when absent.' },
     },
     'role',
   ),

@@ -1,4 +1,5 @@
 import { version } from '../../../lib/index.ts'
+import { rolesText } from '../../../lib/internal.ts'
 import { chapters } from '../routes/index.ts'
 import { bodySchemas, segmentFilters } from './bodies.ts'
 import { errorResponses, errorSchema } from './errors.ts'
@@ -57,8 +58,7 @@ const about = [
   'Operations marked `x-extension` are not part of the contract.',
 ].join(' ')
 
-const aboutTokens =
-  'An operation needs a token with its `x-role` or a higher role: `viewer` reads, `member` also writes contacts, tags, lists and topics, `admin` may do everything. Without a valid token every path below `/api/v1` is answered with 401, except this description.'
+const aboutTokens = `An operation needs a token with its \`x-role\` or a higher role: ${rolesText} Without a valid token every path below \`/api/v1\` is answered with 401, except this description.`
 
 function securityOf({ tokens, metrics }: ServeOptions) {
   const bearer = (description: string) => ({ type: 'http', scheme: 'bearer', description })

@@ -45,7 +45,11 @@ const deletedContact = record<{ contact: Pick<Contact, 'id' | 'uuid' | 'email'> 
   { contact: record<Pick<Contact, 'id' | 'uuid' | 'email'>>({ id, uuid, email }) },
   'What identifies the contact, as it was.',
 )
-const given: Schema = { type: 'object', description: 'The data that the caller of `POST /events` sent.' }
+/** @param own The data of the events that mailkeep raises for its own mail. */
+function ownOrGiven(own: string): Schema {
+  const description = `${own} An event of a host has the data that the caller of \`POST /events\` sent.`
+  return { type: 'object', description }
+}
 
 const events: Readonly<Record<EventType, EventDoc>> = {
   'contact.subscribed': {
@@ -54,9 +58,18 @@ const events: Readonly<Record<EventType, EventDoc>> = {
   },
   'contact.unsubscribed': { when: 'A subscribed contact was unsubscribed.', data: contact },
   'contact.resubscribed': { when: 'An unsubscribed contact was subscribed again.', data: contact },
-  'newsletter.sent': { when: 'The host app reported that a newsletter was sent.', data: given },
-  'sequence_step.sent': { when: 'The host app reported that a step of a sequence was sent.', data: given },
-  'sequence.completed': { when: 'The host app reported that a sequence was completed.', data: given },
+  'newsletter.sent': {
+    when: 'Every message of a newsletter is final, or the host app reported that it sent one.',
+    data: ownOrGiven('`newsletter`, and `counts` of its messages.'),
+  },
+  'sequence_step.sent': {
+    when: 'The mail of a step of a sequence was sent, or the host app reported that it sent one.',
+    data: ownOrGiven('`contact`, `sequence`, `step` and `message_id`.'),
+  },
+  'sequence.completed': {
+    when: 'The last step of a contact in a sequence is final, or the host app reported that.',
+    data: ownOrGiven('`contact` and `sequence`.'),
+  },
   'webhook.test': { when: 'A test delivery was requested.', data: record<{ message: string }>({ message: text }) },
   'contact.created': { when: 'A contact was created.', data: contact },
   'contact.updated': {

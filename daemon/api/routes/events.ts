@@ -7,7 +7,7 @@ export const eventExtensions: readonly Route[] = [
     path: '/events',
     role: 'admin',
     name: 'raiseEvent',
-    summary: 'Raise an event that only the host app knows about',
+    summary: 'Raise an event about mail that the host app sends by itself',
     body: 'EventInput',
     answers: { 202: { record: 'RaisedEvent', description: 'The event was raised.' } },
     call: async ({ client, body }) => {
@@ -20,7 +20,7 @@ export const eventExtensions: readonly Route[] = [
     path: '/events/batch',
     role: 'admin',
     name: 'raiseEvents',
-    summary: 'Raise up to 1,000 events that only the host app knows about',
+    summary: 'Raise up to 1,000 events about mail that the host app sends by itself',
     description:
       'An event that is refused does not stop the others. With an `Idempotency-Key` the whole batch is one transaction, and a repeat raises nothing again.',
     body: 'EventBatchInput',

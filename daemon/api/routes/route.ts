@@ -104,7 +104,7 @@ export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Path below `/api/v1`. A segment `:name` is an id. */
   readonly path: string
-  /** Minimum role of the caller: `viewer` reads, `member` also writes contacts, `admin` may do everything. */
+  /** Minimum role of the caller. */
   readonly role: Role
   /** Whether the link of a portal gives access to it. */
   readonly inPortal?: true

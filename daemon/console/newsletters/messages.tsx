@@ -21,12 +21,12 @@ interface MessagesProps {
   readonly version: string
   /** Whether messages may change without a change of `version`; default false. */
   readonly isActive?: boolean
-  /** Settles the uncertain messages. Without it the page settles them elsewhere, or the user may not. */
-  readonly settle?: (how: 'skip' | 'resend') => Promise<unknown>
+  /** Skips or sends again the uncertain messages. Without it there are no buttons for that. */
+  readonly skipOrResend?: (how: 'skip' | 'resend') => Promise<unknown>
 }
 
 /** The messages of a newsletter or a sequence, by status. */
-export function Messages({ list, version, isActive = false, settle }: MessagesProps) {
+export function Messages({ list, version, isActive = false, skipOrResend }: MessagesProps) {
   const [{ messages: cursor, status }] = useQuery()
   const query = {
     per_page: 50,
@@ -39,8 +39,8 @@ export function Messages({ list, version, isActive = false, settle }: MessagesPr
     <>
       <search class="filters">
         <Filter name="status" label="Status of messages" any="Any status" options={Object.keys(kinds)} />
-        {settle && messages.value?.data.some((message) => message.status === 'uncertain') && (
-          <UncertainButtons settle={async (how) => (await settle(how)) && messages.reload()} />
+        {skipOrResend && messages.value?.data.some((message) => message.status === 'uncertain') && (
+          <UncertainButtons skipOrResend={async (how) => (await skipOrResend(how)) && messages.reload()} />
         )}
       </search>
       <Listing
@@ -54,20 +54,20 @@ export function Messages({ list, version, isActive = false, settle }: MessagesPr
 }
 
 interface UncertainButtonsProps {
-  settle(how: 'skip' | 'resend'): unknown
+  skipOrResend(how: 'skip' | 'resend'): unknown
   /** Default true. A cancelled newsletter sends nothing more. */
   readonly canResend?: boolean
 }
 
 /** A message is uncertain if its process died while a mail server took it. */
-export function UncertainButtons({ settle, canResend = true }: UncertainButtonsProps) {
+export function UncertainButtons({ skipOrResend, canResend = true }: UncertainButtonsProps) {
   return (
     <>
-      <button type="button" onClick={() => settle('skip')}>
+      <button type="button" onClick={() => skipOrResend('skip')}>
         Skip uncertain
       </button>
       {canResend && (
-        <button type="button" onClick={() => settle('resend')}>
+        <button type="button" onClick={() => skipOrResend('resend')}>
           Resend uncertain
         </button>
       )}

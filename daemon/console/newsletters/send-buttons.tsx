@@ -87,7 +87,7 @@ export function SendButtons({ newsletter, audience, state, set }: SendButtonsPro
           Resume
         </button>
       )}
-      {counts.uncertain > 0 && <UncertainButtons settle={resume} canResend={status !== 'cancelled'} />}
+      {counts.uncertain > 0 && <UncertainButtons skipOrResend={resume} canResend={status !== 'cancelled'} />}
       {(status === 'scheduled' || status === 'sending' || status === 'paused') && (
         <button type="button" onClick={cancel}>
           Cancel

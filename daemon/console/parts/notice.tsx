@@ -15,17 +15,17 @@ const shownMs = 5_000
 
 /** Says that something was done. */
 export function say(text: string): void {
-  settle()
+  dismissErrors()
   const id = add({ text })
   setTimeout(() => remove(id), shownMs)
 }
 
-/** Something succeeded: the errors of earlier tries are no longer shown. */
-function settle(): void {
+/** For when something succeeded: the errors before it are old. */
+function dismissErrors(): void {
   notices.value = notices.value.filter(({ error }) => error === undefined)
 }
 
-/** Shows an error until it is dismissed. One that comes again takes the place of the first. */
+/** Shows an error until it is dismissed. The same message is shown once. */
 function sayError(thrown: unknown): void {
   const error = asRequestError(thrown)
   notices.value = notices.value.filter((notice) => notice.error?.message !== error.message)
@@ -36,7 +36,7 @@ function sayError(thrown: unknown): void {
 export async function attempt(action: () => Promise<unknown>, done?: string): Promise<boolean> {
   try {
     await action()
-    settle()
+    dismissErrors()
     if (done !== undefined) say(done)
     return true
   } catch (error) {

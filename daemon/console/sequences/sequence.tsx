@@ -46,7 +46,7 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
     set(await dataOf(api.PATCH('/api/v1/sequences/{sequenceId}', { ...path, body })))
   const changeStatus = () =>
     attempt(() => change({ status: next }), next === 'active' ? 'The sequence is active.' : 'The sequence is paused.')
-  const settle = (uncertain: 'skip' | 'resend') =>
+  const skipOrResend = (uncertain: 'skip' | 'resend') =>
     attempt(
       async () =>
         set(await dataOf(api.POST('/api/v1/sequences/{sequenceId}/resume', { ...path, body: { uncertain } }))),
@@ -114,7 +114,7 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
               api.GET('/api/v1/sequences/{sequenceId}/messages', { params: { path: { sequenceId: id }, query } }),
             )
           }
-          {...(may('admin') && { settle })}
+          {...(may('admin') && { skipOrResend })}
         />
       </Later>
     </Page>

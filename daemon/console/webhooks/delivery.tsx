@@ -7,7 +7,7 @@ import { number, Time } from '../parts/time.tsx'
 import { hooksPath } from '../session.ts'
 import { DeliveryStatus } from './delivery-table.tsx'
 
-/** An attempt that is due or under way is waited for, and one that is due within this time. */
+/** The page reloads while an attempt is under way, or is due within this time. */
 const soonMs = 60_000
 
 export function DeliveryPage() {

@@ -1,3 +1,4 @@
+import { isDay } from '../../parse.ts'
 import { lastMs, type Timestamp, timestamp } from '../../time.ts'
 
 /** `2026-01-02T03:04:05.678901Z`, `2026-01-02 03:04:05`, `2026-01-02`, `2026-01-02 03:04:05.6 +0200 CEST`. */
@@ -15,12 +16,7 @@ export function readTime(value: unknown): Timestamp | undefined {
   const [, sign, hours, minutes = '00'] = /^([+-])(\d\d):?(\d\d)?$/.exec(zone) ?? []
   const iso = `${year}-${month}-${day}T${hour}:${minute}:${second}`
   const ms = Date.parse(`${iso}${sign ? `${sign}${hours}:${minutes}` : 'Z'}`)
-  if (Number.isNaN(ms) || ms < 0 || ms > lastMs || !isCalendarDay(`${year}-${month}-${day}`)) return undefined
+  if (Number.isNaN(ms) || ms < 0 || ms > lastMs || !isDay(`${year}-${month}-${day}`)) return undefined
   // Microseconds as text, because a number of milliseconds would lose some.
   return timestamp(ms).replace(/\d{6}Z$/, `${fraction.slice(0, 6).padEnd(6, '0')}Z`)
-}
-
-/** `Date.parse` accepts 31 February. */
-function isCalendarDay(day: string): boolean {
-  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
 }

@@ -169,7 +169,7 @@ function toImportError(cause: unknown, { head, line, records, isDryRun }: ReadSo
 }
 
 const encodingError = 'ERR_ENCODING_INVALID_ENCODED_DATA'
-const openQuote = 'a quote is missing or too much'
+const openQuote = 'a quote is missing or out of place'
 const parserErrors: ReadonlyMap<string, string> = new Map([
   ['CSV_INVALID_CLOSING_QUOTE', openQuote],
   ['CSV_QUOTE_NOT_CLOSED', openQuote],

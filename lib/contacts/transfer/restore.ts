@@ -1,4 +1,5 @@
 /** Puts imported contacts back on the lists and topics that an export names. */
+import { distinct } from '../../collections.ts'
 import { recordHistory } from '../../consent/history.ts'
 import type { Tx } from '../../context.ts'
 import { inputLimits } from '../../limits.ts'
@@ -120,8 +121,4 @@ async function withinLimit(
     if (taken.get(contactId)!.size + missing.length > inputLimits[what]) return []
     return missing.map((id): [number, number] => [contactId, id])
   })
-}
-
-function distinct<T>(values: readonly T[]): T[] {
-  return [...new Set(values)]
 }

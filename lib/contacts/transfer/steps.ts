@@ -71,10 +71,10 @@ function asSkipped(first: BulkResult): RowOutcome {
 function restoredById({ results }: SavedContacts): Map<number, Restored> {
   const restored = new Map<number, Restored>()
   for (const [contact, result] of results) {
-    const of = (contact as ImportedContact).restored
-    if (!of || result.refused) continue
+    const said = (contact as ImportedContact).restored
+    if (!said || result.refused) continue
     const before = restored.get(result.id)
-    restored.set(result.id, before ? joined(before, of) : of)
+    restored.set(result.id, before ? joined(before, said) : said)
   }
   return restored
 }
@@ -95,13 +95,13 @@ async function restoreTimes(
   restored: ReadonlyMap<number, Restored>,
 ): Promise<void> {
   const client_id = tx.clientId
-  const gone = [...restored].flatMap(([id, { unsubscribed }]) =>
+  const contacts = [...restored].flatMap(([id, { unsubscribed }]) =>
     unsubscribed
       ? [{ id, unsubscribed_at: unsubscribed.at ?? now(tx), unsubscribed_by_contact: unsubscribed.byContact }]
       : [],
   )
-  if (gone.length > 0) {
-    const changed = await queries.unsubscribeEach(tx, { client_id, contacts: gone })
+  if (contacts.length > 0) {
+    const changed = await queries.unsubscribeEach(tx, { client_id, contacts })
     await recordHistory(
       tx,
       changed.map(({ id }) => ({ contactId: id, type: 'unsubscribed' })),

@@ -102,7 +102,7 @@ async function getStep(ctx: Context, sequenceId: number, stepId: number) {
 }
 
 /** The parts of a message beside its content. */
-interface Sending extends Omit<Envelope, 'client'> {
+interface MessageParts extends Omit<Envelope, 'client'> {
   readonly uuid: string
   /** Name of the newsletter or sequence for the statistics of providers: `newsletter-1`. */
   readonly campaign: string
@@ -113,7 +113,7 @@ export function messageOf(
   { clientId }: Context,
   rendered: RenderedContent,
   variables: ContentVariables,
-  { uuid, sender, replyTo, campaign }: Sending,
+  { uuid, sender, replyTo, campaign }: MessageParts,
 ): MailMessage {
   const { contact, unsubscribe_url: unsubscribeUrl } = variables
   return {

@@ -33,7 +33,7 @@ interface Plan {
 /** When what is due, or the next mail of the pace, is left to others, the next turn waits this long. */
 const lockedPauseMs = 50
 /** A transport that does not obey its signal gets this much longer. */
-const patienceMs = 5000
+const abortGraceMs = 5000
 
 const contentFields: readonly string[] = ['subject', 'preheader', 'html', 'text']
 
@@ -216,13 +216,13 @@ export async function handOver(
   const timeoutMs = timeoutSeconds * 1000
   const timer = setTimeout(() => controller.abort(new Error('The attempt timed out.')), timeoutMs)
   let end: NodeJS.Timeout | undefined
-  const deaf = new Promise<Outcome>((resolve) => {
+  const noResponse = new Promise<Outcome>((resolve) => {
     controller.signal.addEventListener('abort', () => {
-      end = setTimeout(() => resolve({ kind: 'uncertain', error: noAnswer }), patienceMs)
+      end = setTimeout(() => resolve({ kind: 'uncertain', error: noAnswer }), abortGraceMs)
     })
   })
   try {
-    const outcome = await Promise.race([transport!.send(message, controller.signal), deaf])
+    const outcome = await Promise.race([transport!.send(message, controller.signal), noResponse])
     return isOutcome(outcome) ? outcome : { kind: 'uncertain', error: noOutcome }
   } finally {
     clearTimeout(timer)

@@ -1,7 +1,7 @@
 /** Reads the current time, not the transaction's start. A JS number is exact in microseconds until the year 2255. */
 const askTime = `select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as micros`
 
-/** Maximum maxDrift between two clocks, per unit of time. */
+/** Maximum drift between two clocks, per unit of time. */
 const maxDrift = 1e-4
 
 /**

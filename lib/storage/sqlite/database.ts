@@ -32,8 +32,7 @@ interface Opened {
 
 /** Makes the database on open handles. */
 export async function databaseOn({ writer, reader, ownHandles, file, locks, logger }: Opened): Promise<Database> {
-  for (const handle of new Set([writer, reader]))
-    await retryWhileLocked(() => configure(handle), 'The database is locked.')
+  for (const handle of new Set([writer, reader])) await retryWhileLocked(() => configure(handle))
   const write = new PreparedConnection(writer)
   const indexSearch = searchIndexer()
   const toMailkeepError = errorMapper(file, logger)

@@ -48,6 +48,12 @@ const undo = plainQuery('rollback to mailkeep')
 const commit = plainQuery('commit')
 const rollback = plainQuery('rollback')
 
+/** The lock of another transaction was not freed in time. A host that awaits mailkeep inside its own one holds it itself. */
+export function lockedTooLong(ms = groupLimits.lockMs): MailkeepError {
+  const message = `The database was locked for ${ms / 1000} s by another transaction. Inside your own transaction? Use mailkeep.using(trx).`
+  return new MailkeepError('unavailable', message)
+}
+
 interface QueuedWrite {
   readonly since: number
   /** Whether it runs in a transaction of its own, because the group that it was in failed. */
@@ -151,10 +157,8 @@ export class GroupCommit {
 
   #rejectLate(): void {
     const before = performance.now() - this.#limits.lockMs
-    const seconds = this.#limits.lockMs / 1000
-    const message = `The database was locked for ${seconds} s by another transaction. Inside your own transaction? Use mailkeep.using(trx).`
     while (this.#queue.length > 0 && this.#queue[0]!.since <= before) {
-      this.#queue.shift()!.reject(new MailkeepError('unavailable', message))
+      this.#queue.shift()!.reject(lockedTooLong(this.#limits.lockMs))
     }
   }
 

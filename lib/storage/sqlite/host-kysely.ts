@@ -9,7 +9,7 @@ import { sqliteMigrations } from '../migrations/sqlite.ts'
 import type { SearchChange } from '../transaction.ts'
 import { errorMapper, isLocked } from './database-errors.ts'
 import { hostDialect } from './dialect.ts'
-import { GroupCommit, type GroupTarget, groupLimits } from './group.ts'
+import { GroupCommit, type GroupTarget, groupLimits, lockedTooLong } from './group.ts'
 import { searchIndexer } from './search-index.ts'
 import { isScattered, purgeSearch } from './search-purge.ts'
 
@@ -17,9 +17,6 @@ const begin = plainQuery('begin immediate')
 const foreignKeys = plainQuery('pragma foreign_keys')
 /** `data_version` ignores commits of its own connection, which the host may share, so count the changed rows too. */
 const version = plainQuery('select data_version + total_changes() as version from pragma_data_version')
-
-const lockTimeoutMessage =
-  'The database was locked for 5 s by another transaction. Inside your own transaction? Use mailkeep.using(trx).'
 
 const toMailkeepError = errorMapper(undefined)
 
@@ -113,7 +110,7 @@ class TimeLimitedReader implements Connection {
     if (this.#closed) throw closed()
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new MailkeepError('unavailable', lockTimeoutMessage)), groupLimits.lockMs)
+      timer = setTimeout(() => reject(lockedTooLong()), groupLimits.lockMs)
     })
     try {
       return await Promise.race([this.#connection.run<R>(query), late])

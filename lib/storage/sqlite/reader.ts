@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers'
 import type { QueryResult } from 'kysely'
-import { closed, MailkeepError } from '../../errors.ts'
+import { closed } from '../../errors.ts'
 import { type Connection, plainQuery, type Query } from '../connection.ts'
 import { type ErrorMapper, isLocked } from './database-errors.ts'
-import { groupLimits } from './group.ts'
+import { groupLimits, lockedTooLong } from './group.ts'
 import type { SqliteHandle } from './handle.ts'
 import type { PreparedConnection } from './prepared-connection.ts'
 
@@ -99,10 +99,7 @@ export class Reader implements Connection {
   }
 
   async #readLater<R>(query: Query): Promise<QueryResult<R>> {
-    await retryWhileLocked(
-      () => !this.#handle.inTransaction,
-      'The database was locked by another transaction. Inside your own transaction? Use mailkeep.using(trx).',
-    )
+    await retryWhileLocked(() => !this.#handle.inTransaction)
     try {
       return this.#connection.run(query)
     } catch (error) {
@@ -112,7 +109,7 @@ export class Reader implements Connection {
 }
 
 /** Retries for 5 s while `attempt` returns false or fails on a lock. It does not block the thread. */
-export async function retryWhileLocked(attempt: () => unknown, message: string): Promise<void> {
+export async function retryWhileLocked(attempt: () => unknown): Promise<void> {
   const deadlineMs = performance.now() + groupLimits.lockMs
   for (let pauseMs = 0; performance.now() < deadlineMs; pauseMs = Math.min(pauseMs + 1, 20)) {
     try {
@@ -122,5 +119,5 @@ export async function retryWhileLocked(attempt: () => unknown, message: string):
     }
     await new Promise((resolve) => (pauseMs === 0 ? setImmediate(resolve) : setTimeout(resolve, pauseMs)))
   }
-  throw new MailkeepError('unavailable', message)
+  throw lockedTooLong()
 }

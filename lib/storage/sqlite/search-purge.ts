@@ -69,15 +69,11 @@ async function totalChanges(connection: Connection): Promise<number> {
 /** Whether at least a quarter of the index is outside its largest segment. Searches read every segment. */
 export async function isScattered(connection: Connection): Promise<boolean> {
   const leaves = await leavesOfSegments(connection)
-  const all = sum(leaves)
+  const all = leaves.reduce((total, count) => total + count, 0)
   return all >= minScatteredLeaves && all - Math.max(...leaves) > all / 4
 }
 
 async function leavesOfSegments(connection: Connection): Promise<number[]> {
   const { rows } = await connection.run<{ leaves: number }>(listSegments)
   return rows.map(({ leaves }) => Number(leaves))
-}
-
-function sum(counts: readonly number[]): number {
-  return counts.reduce((total, count) => total + count, 0)
 }

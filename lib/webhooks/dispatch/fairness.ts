@@ -122,16 +122,14 @@ export class FairScheduler {
   }
 
   #mayStart({ due, state, allowed }: Candidate): boolean {
-    if (allowed >= due.due || state.inFlight >= this.#maxInFlight(state)) return false
+    const hasAnswered = state.responsiveness === 'answering' || state.responsiveness === 'slow'
+    const maxInFlight = hasAnswered ? this.#limits.endpoint : 1
+    if (allowed >= due.due || state.inFlight >= maxInFlight) return false
     const client = this.#quotaOf(due.clientId)
     return (
       this.#all.admits(state.responsiveness, client.inFlight === 0) &&
       client.admits(state.responsiveness, state.inFlight === 0)
     )
-  }
-
-  #maxInFlight({ responsiveness }: EndpointState): number {
-    return responsiveness === 'answering' || responsiveness === 'slow' ? this.#limits.endpoint : 1
   }
 
   #count(state: EndpointState, clientId: number, change: number): void {

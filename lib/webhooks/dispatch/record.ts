@@ -91,7 +91,7 @@ export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[
   // Sorted by id, so that two processes lock endpoints in the same order and cannot deadlock.
   const sorted = [...tallies].sort(([a], [b]) => a - b)
   const endpoints = await Promise.all(sorted.map(([id, tally]) => updateHealth(tx, id, tally)))
-  for (const [n, [id, tally]] of sorted.entries()) await judge(tx, id, tally, endpoints[n])
+  for (const [n, [id, tally]] of sorted.entries()) await switchOffIfFailing(tx, id, tally, endpoints[n])
   countAttempts(tx, recorded)
   tx.transaction.afterCommit(() => {
     for (const attempt of recorded) if (attempt.disposition.status === 'failed') logFailure(tx, attempt)
@@ -123,13 +123,17 @@ function outcomeOf({ task, outcome, disposition, endedMs }: FinishedAttempt) {
   }
 }
 
+/** The range of the column. The clock may have been set during the attempt. */
+const maxDurationMs = 2 ** 31 - 1
+
 function attemptOf({ task, outcome, disposition, startedMs, endedMs }: FinishedAttempt) {
   return {
     delivery_id: task.id,
     number: task.attempt,
     client_id: task.clientId,
     started_at: timestamp(startedMs),
-    duration_ms: outcome.kind === 'interrupted' ? null : durationOf(startedMs, endedMs),
+    duration_ms:
+      outcome.kind === 'interrupted' ? null : Math.min(Math.max(0, Math.round(endedMs - startedMs)), maxDurationMs),
     response_status: responseStatusOf(outcome),
     error: errorOf(outcome, disposition),
     response_body: 'body' in outcome ? outcome.body : null,
@@ -197,7 +201,7 @@ function updateHealth(tx: Tx, id: number, tally: EndpointTally) {
 }
 
 /** Switches the endpoint off after too many failures or a 410. */
-async function judge(
+async function switchOffIfFailing(
   tx: Tx,
   id: number,
   tally: EndpointTally,
@@ -215,11 +219,4 @@ async function judge(
   const reason = tally.isGone ? 'The receiver answered 410.' : `${consecutive_failures} attempts in a row have failed.`
   const fields = { client_id: tally.clientId, endpoint_id: id, reason, consecutive_failures, first_failure_at }
   tx.transaction.afterCommit(() => tx.logger.warn(fields, 'a webhook endpoint was switched off'))
-}
-
-/** The range of the column. The clock may have been set during the attempt. */
-const maxDurationMs = 2 ** 31 - 1
-
-function durationOf(startedMs: number, endedMs: number): number {
-  return Math.min(Math.max(0, Math.round(endedMs - startedMs)), maxDurationMs)
 }

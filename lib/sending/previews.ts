@@ -1,4 +1,4 @@
-/** Trying a newsletter or step before it is sent: previews and test messages. */
+/** Previews of a newsletter or step, and test messages. */
 import { randomUUID } from 'node:crypto'
 import { isAddressSuppressed } from '../consent/suppressions.ts'
 import type { ContactKey } from '../contacts/contact-key.ts'
