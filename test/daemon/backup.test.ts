@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -102,7 +103,15 @@ describe('mailkeep backup', { concurrency: 4 }, () => {
       ['shop.db', /belongs to another program/],
       ['mailkeep.db', /is the database itself/],
       ['none/copy.db', /cannot be written/],
+      [`${'x'.repeat(250)}.db`, /cannot be written/],
+      ['pipe', /is not a file/],
+      // SQLite takes this file for the journal of a transaction that was not finished, and locks the database.
+      ['mailkeep.db-journal', /mailkeep itself or SQLite/],
+      ['folder/../mailkeep.db.process-7', /mailkeep itself or SQLite/],
+      ['server', /server\.key is there already/],
     ]
+    execFileSync('mkfifo', [join(cwd, 'pipe')])
+    await writeFile(join(cwd, 'server.key'), 'of another program')
     for (const [target, line] of refused) {
       const { out, err, code } = await run(['backup', target], { cwd })
       assert.equal(out, '')
@@ -111,6 +120,8 @@ describe('mailkeep backup', { concurrency: 4 }, () => {
       assert.notEqual(code, 0)
     }
     assert.equal(await readFile(join(cwd, 'notes.txt'), 'utf8'), 'mine')
+    assert.equal(await readFile(join(cwd, 'server.key'), 'utf8'), 'of another program')
+    await add('later@example.com')
   })
 
   test('stopped by Ctrl-C leaves nothing behind', async (t) => {
