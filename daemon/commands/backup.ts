@@ -82,14 +82,27 @@ async function isBesideDatabase(target: string, source: string): Promise<boolean
  *
  * @param target The file to write.
  * @param destination The final name of the file, for messages.
+ * @param explain Turns an error of SQLite into one that says what to do.
  * @throws CliError The copy differs from the database.
  */
-export async function copyVerified(source: string, target: string, destination: string): Promise<FileReport> {
+export async function copyVerified(
+  source: string,
+  target: string,
+  destination: string,
+  explain = (error: unknown) => databaseError(error, { database: source }),
+): Promise<FileReport> {
   const { copyFile, inspectFile } = await loadSqlite()
   const options = sqliteOptions()
-  const { before, undisturbed } = copyOrThrow(() => copyFile(source, target, options), source, destination)
+  const copyOrThrow = <T>(copy: () => T): T => {
+    try {
+      return copy()
+    } catch (error) {
+      throw isFull(error) ? fullDisk(source, destination) : explain(error)
+    }
+  }
+  const { before, undisturbed } = copyOrThrow(() => copyFile(source, target, options))
   if (!before.mailkeep) throw new CliError(`${source} is no database of mailkeep.`)
-  const copy = copyOrThrow(() => inspectFile(target, { ...options, thorough: true }), source, destination)
+  const copy = copyOrThrow(() => inspectFile(target, { ...options, thorough: true }))
   const faults = [...copy.faults]
   if (copy.keyId !== before.keyId) faults.push('the setting of the encryption key is missing')
   for (const [name, count] of Object.entries(before.rows)) {
@@ -100,15 +113,13 @@ export async function copyVerified(source: string, target: string, destination: 
   return copy
 }
 
-function copyOrThrow<T>(copy: () => T, source: string, destination: string): T {
-  try {
-    return copy()
-  } catch (error) {
-    const code = sqliteCode((error as Error).cause) ?? sqliteCode(error)
-    if (code !== 'SQLITE_FULL') throw databaseError(error, { database: source })
-    const needs = `it needs ${Math.ceil(statSync(source).size / 1e6)} MB`
-    throw new CliError(`${destination} cannot be written: its disk is full (${code}). Free some space: ${needs}.`)
-  }
+function isFull(error: unknown): boolean {
+  return (sqliteCode((error as Error).cause) ?? sqliteCode(error)) === 'SQLITE_FULL'
+}
+
+function fullDisk(source: string, destination: string): CliError {
+  const needs = `it needs ${Math.ceil(statSync(source).size / 1e6)} MB`
+  return new CliError(`${destination} cannot be written: its disk is full (SQLITE_FULL). Free some space: ${needs}.`)
 }
 
 /** The file of a key is replaced only with the backup that it belongs to. */

@@ -30,7 +30,7 @@ export const restore: Command = {
     let aside: string | undefined
     let rows: FileReport['rows'] = {}
     await writeFileAtomic(database, async (partial) => {
-      rows = (await copyVerified(backup, partial, database)).rows
+      rows = (await copyVerified(backup, partial, database, (error) => damagedBackup(backup, error))).rows
       // The last step before the rename. Until here the database is unchanged.
       aside = await moveAside(database)
       if (key?.in === 'file') await placeKey(`${database}.key`, key, aside)
@@ -45,16 +45,20 @@ export const restore: Command = {
   },
 }
 
-/** @throws CliError The backup is damaged. The error of SQLite would be taken for one of the database to replace. */
 async function inspectBackup(backup: string): Promise<FileReport> {
   const { inspectFile } = await loadSqlite()
   try {
     return inspectFile(backup, { ...sqliteOptions(), thorough: false })
   } catch (error) {
-    const code = sqliteCode(error) ?? sqliteCode((error as Error).cause)
-    if (code === undefined) throw error
-    throw new CliError(`The backup ${backup} cannot be read (${code}): it is damaged. Restore another one.`)
+    throw damagedBackup(backup, error)
   }
+}
+
+/** The error of SQLite would be taken for one of the database to replace. */
+function damagedBackup(backup: string, error: unknown): unknown {
+  const code = sqliteCode(error) ?? sqliteCode((error as Error).cause)
+  if (code === undefined) return error
+  return new CliError(`The backup ${backup} cannot be read (${code}): it is damaged. Restore another one.`)
 }
 
 function refuseNewer(backup: string, { unknown }: FileReport): void {

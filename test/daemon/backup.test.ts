@@ -244,7 +244,8 @@ describe('mailkeep restore', { concurrency: 4 }, () => {
     await stop()
     const before = await readFile(join(cwd, 'mailkeep.db'))
     const bytes = await readFile(join(cwd, 'copy.db'))
-    await writeFile(join(cwd, 'damaged.db'), bytes.fill(0xff, 40_000, 60_000))
+    await writeFile(join(cwd, 'damaged.db'), Buffer.from(bytes).fill(0xff, 40_000, 60_000))
+    await writeFile(join(cwd, 'holes.db'), Buffer.from(bytes).fill(0, 131_072, 147_456))
     const newer = new Database(join(cwd, 'copy.db'))
     newer.exec(`insert into mailkeep_migration values ('999-future', '2030-01-01T00:00:00.000Z')`)
     newer.close()
@@ -252,6 +253,10 @@ describe('mailkeep restore', { concurrency: 4 }, () => {
     await writeFile(join(cwd, 'cut.db'), bytes.subarray(0, 100_000))
     const refused: [string, RegExp][] = [
       ['damaged.db', /^mailkeep: (?:The backup )?damaged\.db cannot be/],
+      [
+        'holes.db',
+        /^mailkeep: The backup holes\.db cannot be read \(SQLITE_CORRUPT\): it is damaged\. Restore another one\.$/m,
+      ],
       ['copy.db', /newer mailkeep \(it has 999-future\)/],
       ['text', /not a SQLite database/],
       [
