@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -280,6 +280,19 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
       )
       assert.equal(code, 1)
     }
+  })
+
+  test('reports what keeps a running daemon from its work, such as a file that was moved away', async (t) => {
+    const cwd = await directory(t)
+    const { url } = await daemon(t, { cwd })
+    await rename(join(cwd, 'mailkeep.db'), join(cwd, 'moved.db'))
+    const look = () => run(['doctor', '--port', new URL(url).port], { cwd })
+    const { out, code } = await until(look, ({ code }) => code !== 0)
+    assert.match(
+      out,
+      /^FAULT +port +the mailkeep on 127\.0\.0\.1:\d+ is not ready: The database file was deleted, moved/m,
+    )
+    assert.equal(code, 1)
   })
 
   test('reports a port that another program uses', async (t) => {
