@@ -60,12 +60,14 @@ async function checkPort({ host, port }: Config): Promise<Finding> {
 }
 
 const healthTimeoutMs = 2000
+/** A database that hangs is reported after 5 s. */
+const readyTimeoutMs = 7000
 
 /** Asks a running mailkeep what keeps it from its work, such as a database file that was moved while it is open. */
 async function checkService(host: string, port: number, place: string): Promise<Finding> {
-  const { status, body } = await ask(host, port, '/readyz')
+  const { status, body } = await ask(host, port, '/readyz', readyTimeoutMs)
   if (status === 200) return ok('port', `a mailkeep answers on ${place}, and is ready`)
-  const reasons = reasonsOf(body).join(' ')
+  const reasons = [...new Set(reasonsOf(body))].join(' ')
   return fault('port', `the mailkeep on ${place} is not ready: ${reasons || 'it gave no reason'}`, 'see its log')
 }
 
@@ -81,16 +83,21 @@ function reasonsOf(body: string): string[] {
 
 /** @returns Whether the program on this port answers /healthz like mailkeep. */
 async function answersHealth(host: string, port: number): Promise<boolean> {
-  const { status, body } = await ask(host, port, '/healthz')
+  const { status, body } = await ask(host, port, '/healthz', healthTimeoutMs)
   return status === 200 && body === '{"status":"ok"}'
+}
+
+interface Answer {
+  readonly status?: number | undefined
+  readonly body: string
 }
 
 const maxAnswerCharacters = 10_000
 
-async function ask(host: string, port: number, path: string): Promise<{ status?: number | undefined; body: string }> {
+async function ask(host: string, port: number, path: string, timeoutMs: number): Promise<Answer> {
   const asked = /^(?:0\.0\.0\.0|::)$/.test(host) ? 'localhost' : host
   try {
-    const req = request({ host: asked, port, path, signal: AbortSignal.timeout(healthTimeoutMs) })
+    const req = request({ host: asked, port, path, signal: AbortSignal.timeout(timeoutMs) })
     req.end()
     const [response] = await once(req, 'response')
     let body = ''

@@ -73,7 +73,18 @@ describe('the doctor on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
     const nowhere = 'postgres://postgres@127.0.0.1:1/nothing'
     assert.match(await onlyFault(place, { MAILKEEP_DATABASE: nowhere }), /^database: .*ECONNREFUSED/)
     const readOnly = `${place.url}?options=-c%20default_transaction_read_only%3Don`
-    assert.match(await onlyFault(place, { MAILKEEP_DATABASE: readOnly }), /^database: .*takes no writes/)
+    const [writable, ...others] = faultsIn(await findingsOf(place, { MAILKEEP_DATABASE: readOnly }))
+    assert.deepEqual([writable?.state, others], ['warning', []])
+    assert.match(writable!.message, /has default_transaction_read_only on: mailkeep writes all the same$/)
+    await place.ask('create role crowded login connection limit 0')
+    t.after(() => place.ask('drop role crowded'))
+    const crowded = new URL(place.url)
+    crowded.username = 'crowded'
+    const [full] = faultsIn(await findingsOf(place, { MAILKEEP_DATABASE: crowded.href }))
+    assert.match(
+      `${full!.message}: ${full!.remedy}`,
+      /too many connections for role "crowded": raise max_connections or/,
+    )
     assert.match(await onlyFault(place, { MAILKEEP_ENCRYPTION_KEY: '' }), /^key: .*is needed/)
     const otherKey = Buffer.alloc(32, 8).toString('base64')
     assert.match(

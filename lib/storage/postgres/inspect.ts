@@ -9,8 +9,10 @@ export interface ServerReport {
   readonly version: string
   readonly versionNumber: number
   readonly encoding: string
-  /** Whether it accepts no writes, because it is a replica or configured so. */
-  readonly readOnly: boolean
+  /** Whether it is a replica, which accepts no writes. */
+  readonly isReplica: boolean
+  /** Whether its transactions are read-only by default. Those of mailkeep are not. */
+  readonly isReadOnlyByDefault: boolean
   readonly encrypted: boolean
   readonly connections: { readonly used: number; readonly most: number }
   /** Milliseconds by which the server's clock is ahead of this machine's, and the maximum error of that value. */
@@ -41,7 +43,8 @@ export interface ServerReport {
 const askServer = `select current_setting('server_version') as "version",
   cast(current_setting('server_version_num') as integer) as "versionNumber",
   current_setting('server_encoding') as "encoding",
-  (pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean) as "readOnly",
+  pg_is_in_recovery() as "isReplica",
+  current_setting('default_transaction_read_only')::boolean as "isReadOnlyByDefault",
   coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false) as "encrypted",
   (select count(*) from pg_stat_activity where backend_type = 'client backend') as "used",
   cast(current_setting('max_connections') as integer) as "most",
