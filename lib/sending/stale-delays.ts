@@ -1,6 +1,5 @@
 /** What becomes of the delays of sequences when the clock is set back. */
 import { sql } from 'kysely'
-import { groupBy } from '../collections.ts'
 import { now, type Tx } from '../context.ts'
 import { maxRowsPerBatch } from '../jobs/operations.ts'
 import { int, nullable, rows, statement, time } from '../storage/statement.ts'
@@ -16,16 +15,13 @@ const listLongestDelays = statement.all(
     from mailkeep_sequence as s where s.status = 'active') as item where delay_seconds is not null`,
 )
 
-const latest = { sequence_id: int, latest: time }
-
 /** Lists enrolments whose delay begins in the future and ends later than any delay of their sequence can. */
 const listStale = statement.all(
-  { sequences: rows(latest), now: time, limit: int },
-  (_, p, dialect) => sql<{ id: number; sequence_id: number; last_step_id: number | null }>`
-    select e.id, e.sequence_id, e.last_step_id
-    from ${dialect.unnestRows(p.sequences, latest)} cross join mailkeep_enrolment as e
-    where e.sequence_id = item.sequence_id and e.status = 'active' and e.due_at > item.latest and e.since > ${p.now}
-    limit ${p.limit} ${dialect.concurrentWriters ? sql`for update of e skip locked` : sql``}`,
+  { sequence_id: int, latest: time, now: time, limit: int },
+  (_, p, dialect) => sql<{ id: number; last_step_id: number | null }>`
+    select id, last_step_id from mailkeep_enrolment
+    where sequence_id = ${p.sequence_id} and status = 'active' and due_at > ${p.latest} and since > ${p.now}
+    order by due_at limit ${p.limit} ${dialect.forUpdateSkipLocked}`,
 )
 
 const due = { id: int, due_at: nullable(time) }
@@ -45,16 +41,17 @@ const restartDelays = statement(
  */
 export async function restartStaleDelays(tx: Tx): Promise<number> {
   const since = now(tx)
-  const delays = await listLongestDelays(tx, {})
-  if (delays.length === 0) return 0
-  const sequences = delays.map((longest) => ({ sequence_id: longest.sequence_id, latest: dueAfter(longest, since)! }))
-  const stale = await listStale(tx, { sequences, now: since, limit: maxRowsPerBatch })
   const enrolments: { id: number; due_at: string | null }[] = []
-  for (const [sequence_id, some] of groupBy(stale, (row) => row.sequence_id)) {
+  for (const longest of await listLongestDelays(tx, {})) {
+    const { sequence_id } = longest
+    const limit = maxRowsPerBatch - enrolments.length
+    const rows = await listStale(tx, { sequence_id, latest: dueAfter(longest, since)!, now: since, limit })
+    if (rows.length === 0) continue
     const places = await listPlaces(tx, { sequence_id })
-    for (const { id, last_step_id } of some) {
+    for (const { id, last_step_id } of rows) {
       enrolments.push({ id, due_at: dueAfter(nextPlace(places, last_step_id), since) })
     }
+    if (enrolments.length >= maxRowsPerBatch) break
   }
   if (enrolments.length > 0) await restartDelays(tx, { enrolments, since })
   return enrolments.length
