@@ -20,6 +20,7 @@ export async function checkServer(config: Config): Promise<Finding[]> {
     checkVersion(config, report),
     checkRights(config, report),
     report.mailkeep ? checkSchema(report) : ok('schema', 'does not exist yet: the first start creates it'),
+    checkCopy(report),
     await checkServerKey(config, report),
     checkSearches(report),
     checkClocks(report),
@@ -62,6 +63,11 @@ function checkRights({ postgres: { schema: wanted } }: Config, report: ServerRep
     return fault('rights', `this role may not create tables in the schema ${schema}`, remedy)
   }
   return ok('rights', `this role may do what is needed in the schema ${schema}`)
+}
+
+function checkCopy({ hasUnfinishedCopy }: ServerReport): Finding | undefined {
+  if (!hasUnfinishedCopy) return undefined
+  return fault('copy', 'a copy into this database is not finished', 'run mailkeep copy again')
 }
 
 async function checkServerKey(config: Config, report: ServerReport): Promise<Finding> {

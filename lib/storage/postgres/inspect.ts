@@ -1,4 +1,4 @@
-import { type Migration, tablesOf } from '../migrate.ts'
+import { copySetting, type Migration, tablesOf } from '../migrate.ts'
 import type { SignalClient } from './driver.ts'
 import { SharedClock } from './shared-clock.ts'
 import { rowTypes } from './values.ts'
@@ -38,6 +38,8 @@ export interface ServerReport {
   readonly missingTables: readonly string[]
   /** Id of the encryption key that the database belongs to. */
   readonly keyId: string | null
+  /** Whether a copy into the database was interrupted. */
+  readonly hasUnfinishedCopy: boolean
 }
 
 const askServer = `select current_setting('server_version') as "version",
@@ -70,7 +72,7 @@ function askMissing(applied: readonly Migration[]): string {
 
 type ListsOfNames = 'closedTables' | 'missingTables' | 'unapplied' | 'unknown'
 
-type ServerRow = Omit<ServerReport, 'connections' | ListsOfNames | 'keyId'> & {
+type ServerRow = Omit<ServerReport, 'connections' | ListsOfNames | 'keyId' | 'hasUnfinishedCopy'> & {
   readonly used: number
   readonly most: number
 }
@@ -84,6 +86,7 @@ export async function inspect(client: SignalClient, migrations: readonly Migrati
   const applied = isOpen ? namesIn(await ask('select name from mailkeep_migration order by name')) : []
   const known = migrations.map(({ name }) => name)
   const keys = isOpen ? await ask(`select value as name from mailkeep_setting where name = 'encryption_key_id'`) : []
+  const copies = isOpen ? await ask(`select name from mailkeep_setting where name = '${copySetting}'`) : []
   return {
     ...server,
     connections: { used, most },
@@ -93,6 +96,7 @@ export async function inspect(client: SignalClient, migrations: readonly Migrati
     unknown: applied.filter((name) => !known.includes(name)),
     missingTables: namesIn(await ask(askMissing(migrations.filter(({ name }) => applied.includes(name))))),
     keyId: namesIn(keys)[0] ?? null,
+    hasUnfinishedCopy: copies.length > 0,
   }
 }
 
