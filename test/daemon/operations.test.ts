@@ -225,10 +225,15 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
         assert.deepEqual([...new Set(found.map(({ check }) => check))], ['permissions'])
         for (const { remedy } of found) assert.equal(remedy, 'chown it to the user mailkeep runs as')
       }
-      // The file only, then its directory too.
-      assert.ok((await mount('--bind', path, path)) && (await mount('-o', 'remount,bind,ro', path)))
-      await expectFault()
-      await once(spawn('umount', [path], { stdio: 'ignore' }), 'close')
+      const db = new Database(path)
+      db.exec('select * from mailkeep_client') // creates the -shm
+      // The file only, then its index of the log, then its directory too.
+      for (const file of [path, `${path}-shm`]) {
+        assert.ok((await mount('--bind', file, file)) && (await mount('-o', 'remount,bind,ro', file)))
+        await expectFault()
+        await once(spawn('umount', [file], { stdio: 'ignore' }), 'close')
+      }
+      db.close()
       assert.ok(await mount('-o', 'remount,ro', cwd))
       await expectFault()
     } finally {
