@@ -41,7 +41,8 @@ export async function writeFileAtomic(
   }
 }
 
-async function sync(path: string): Promise<void> {
+/** Writes what the system has cached of a file or directory to the disk. */
+export async function sync(path: string): Promise<void> {
   await using file = await open(path, 'r')
   await file.sync()
 }

@@ -141,6 +141,17 @@ describe('mailkeep backup', { concurrency: 4 }, () => {
     child.kill('SIGINT')
     assert.deepEqual([(await closed)[0], said.out], [130, ''])
     assert.deepEqual(await readdir(cwd), before)
+
+    await run(['backup', 'copy.db'], { cwd })
+    const withBackup = await readdir(cwd)
+    const restoring = start(['restore', 'copy.db'], { cwd })
+    await until(
+      () => readdir(cwd),
+      (names) => names.some((name) => name.endsWith('.partial')),
+    )
+    restoring.child.kill('SIGINT')
+    assert.deepEqual([(await restoring.closed)[0], restoring.said.out], [130, ''])
+    assert.deepEqual(await readdir(cwd), withBackup)
   })
 
   test('refuses to make a backup of a damaged database', async (t) => {
