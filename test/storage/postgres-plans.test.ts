@@ -278,8 +278,11 @@ onPostgres('statements on PostgreSQL', () => {
     })
     const seen = await assertCheap('a round', async () => {
       sender.start()
-      await new Promise((resolve) => setTimeout(resolve, 500))
-      await sender.close({ timeoutMs: 0 })
+      // Both are claimed in turn.
+      for (let tries = 0; tries < 1000 && transport.captured.length < 20; tries++) {
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+      await sender.close({ timeoutMs: 1000 })
     })
     await noting.end()
     assert.ok(seen > 10 && transport.captured.length > 0, `${seen} statements, ${transport.captured.length} mails`)
