@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { chown, open, rename, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { CliError, reasonOf } from './cli-error.ts'
@@ -18,7 +18,7 @@ export async function writeFileAtomic(
 ): Promise<void> {
   const partial = join(dirname(path), `.${basename(path)}.${randomBytes(4).toString('hex')}.partial`)
   const deletePartial = () => {
-    for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(partial + suffix, { force: true })
+    for (const suffix of ['', '-journal', '-wal', '-shm']) if (existsSync(partial + suffix)) rmSync(partial + suffix)
   }
   onExit?.(deletePartial)
   try {
@@ -41,7 +41,8 @@ export async function writeFileAtomic(
   }
 }
 
-async function sync(path: string): Promise<void> {
+/** Writes what the system has cached of a file or directory to the disk. */
+export async function sync(path: string): Promise<void> {
   await using file = await open(path, 'r')
   await file.sync()
 }

@@ -19,7 +19,8 @@ export function databaseError(error: unknown, { database }: Pick<Config, 'databa
     return new CliError(`The disk of ${file} cannot be read or written (${code}): see the system's log.`)
   }
   if (code.startsWith('SQLITE_READONLY')) {
-    return new CliError(`${file} cannot be written (${code}): give it, and its directory, to this user.`)
+    const what = `${file}, its -wal or its -shm cannot be written (${code})`
+    return new CliError(`${what}: give them, and their directory, to this user, with mode 600. See mailkeep doctor.`)
   }
   return error
 }

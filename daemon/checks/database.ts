@@ -55,13 +55,19 @@ async function checkDirectory(database: string): Promise<Finding[]> {
   }
 }
 
+/** Checks the database and its log files, which copy the mode that the database had when they were created. */
 async function checkFile(database: string): Promise<Finding[]> {
-  try {
-    await access(database, constants.R_OK | constants.W_OK)
-    return []
-  } catch {
-    return [fault('permissions', `${database} cannot be read and written by this user`, ownerRemedy)]
+  const findings: Finding[] = []
+  for (const path of [database, `${database}-wal`, `${database}-shm`]) {
+    const file = await stat(path).catch(() => undefined)
+    if (!file) continue
+    await access(path, constants.R_OK | constants.W_OK).catch(() => {
+      const isOwn = file.uid === process.getuid?.() && (file.mode & 0o600) !== 0o600
+      const message = `${path} cannot be read and written by this user`
+      findings.push(fault('permissions', message, isOwn ? `chmod 600 ${path}` : ownerRemedy))
+    })
   }
+  return findings
 }
 
 async function checkModes(database: string): Promise<Finding[]> {

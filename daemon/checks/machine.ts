@@ -49,7 +49,7 @@ async function checkPort({ host, port }: Config): Promise<Finding> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EADDRINUSE') {
-      if (await answersHealth(host, port)) return ok('port', `a mailkeep answers on ${place}`)
+      if (await answersHealth(host, port)) return await checkService(host, port, place)
       return fault('port', `${place} is taken by another program`, 'stop that, or set MAILKEEP_PORT')
     }
     if (code === 'EACCES') return fault('port', `${place} needs privileges`, 'set MAILKEEP_PORT to 1024 or more')
@@ -60,19 +60,51 @@ async function checkPort({ host, port }: Config): Promise<Finding> {
 }
 
 const healthTimeoutMs = 2000
+/** A database that hangs is reported after 5 s. */
+const readyTimeoutMs = 7000
+
+/** Asks a running mailkeep what keeps it from its work, such as a database file that was moved while it is open. */
+async function checkService(host: string, port: number, place: string): Promise<Finding> {
+  const { status, body } = await ask(host, port, '/readyz', readyTimeoutMs)
+  if (status === 200) return ok('port', `a mailkeep answers on ${place}, and is ready`)
+  const reasons = [...new Set(reasonsOf(body))].join(' ')
+  return fault('port', `the mailkeep on ${place} is not ready: ${reasons || 'it gave no reason'}`, 'see its log')
+}
+
+/** @param body An error of the API. */
+function reasonsOf(body: string): string[] {
+  try {
+    const { errors } = JSON.parse(body) as { errors?: Record<string, string[]> }
+    return Object.values(errors ?? {}).flat()
+  } catch {
+    return []
+  }
+}
 
 /** @returns Whether the program on this port answers /healthz like mailkeep. */
 async function answersHealth(host: string, port: number): Promise<boolean> {
+  const { status, body } = await ask(host, port, '/healthz', healthTimeoutMs)
+  return status === 200 && body === '{"status":"ok"}'
+}
+
+interface Answer {
+  readonly status?: number | undefined
+  readonly body: string
+}
+
+const maxAnswerCharacters = 10_000
+
+async function ask(host: string, port: number, path: string, timeoutMs: number): Promise<Answer> {
   const asked = /^(?:0\.0\.0\.0|::)$/.test(host) ? 'localhost' : host
   try {
-    const req = request({ host: asked, port, path: '/healthz', signal: AbortSignal.timeout(healthTimeoutMs) })
+    const req = request({ host: asked, port, path, signal: AbortSignal.timeout(timeoutMs) })
     req.end()
     const [response] = await once(req, 'response')
     let body = ''
-    for await (const chunk of response) if (body.length < 1000) body += chunk
-    return response.statusCode === 200 && body === '{"status":"ok"}'
+    for await (const chunk of response) if (body.length < maxAnswerCharacters) body += chunk
+    return { status: response.statusCode, body }
   } catch {
-    return false
+    return { body: '' }
   }
 }
 

@@ -12,13 +12,15 @@ export async function checkServer(config: Config): Promise<Finding[]> {
     const { inspectServer } = await loadPostgres()
     report = await inspectServer(config.database, config.postgres)
   } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
     const remedy = 'check that the server runs, and that MAILKEEP_DATABASE is right'
-    return [fault('database', error instanceof Error ? error.message : String(error), remedy)]
+    return [fault('database', message, /too many|connection slots/.test(message) ? moreConnections : remedy)]
   }
   return [
     checkVersion(config, report),
     checkRights(config, report),
     report.mailkeep ? checkSchema(report) : ok('schema', 'does not exist yet: the first start creates it'),
+    checkCopy(report),
     await checkServerKey(config, report),
     checkSearches(report),
     checkClocks(report),
@@ -27,13 +29,21 @@ export async function checkServer(config: Config): Promise<Finding[]> {
   ].filter((found) => found !== undefined)
 }
 
+const moreConnections =
+  'raise max_connections or the limit of the role, lower MAILKEEP_DATABASE_CONNECTIONS, or put a pooler before the server'
+
 const minVersionNumber = 130_000
 
-function checkVersion({ database }: Config, { version, versionNumber, encoding, readOnly }: ServerReport): Finding {
+function checkVersion({ database }: Config, report: ServerReport): Finding {
+  const { version, versionNumber, encoding, isReplica, isReadOnlyByDefault } = report
   const what = `PostgreSQL ${version} at ${shownDatabase(database)}`
   if (versionNumber < minVersionNumber) return fault('database', what, 'mailkeep needs PostgreSQL 13 or later')
   if (encoding !== 'UTF8') return fault('database', `${what} is in ${encoding}`, "create database … encoding 'UTF8'")
-  if (readOnly) return fault('database', `${what} takes no writes`, 'name the primary server, not a replica')
+  if (isReplica) return fault('database', `${what} takes no writes`, 'name the primary server, not a replica')
+  if (isReadOnlyByDefault) {
+    const message = `${what} has default_transaction_read_only on: mailkeep writes all the same`
+    return warning('database', message, 'look whether its disk is full: hosted servers switch it on then')
+  }
   return ok('database', what)
 }
 
@@ -53,6 +63,11 @@ function checkRights({ postgres: { schema: wanted } }: Config, report: ServerRep
     return fault('rights', `this role may not create tables in the schema ${schema}`, remedy)
   }
   return ok('rights', `this role may do what is needed in the schema ${schema}`)
+}
+
+function checkCopy({ hasUnfinishedCopy }: ServerReport): Finding | undefined {
+  if (!hasUnfinishedCopy) return undefined
+  return fault('copy', 'a copy into this database is not finished', 'run mailkeep copy again')
 }
 
 async function checkServerKey(config: Config, report: ServerReport): Promise<Finding> {
@@ -110,8 +125,7 @@ function checkConnections({ postgres, processes }: Config, { connections: { used
   const pool = postgres.connections ?? defaultPoolConnections
   const message = `${used} of ${most} are in use; each process takes up to ${pool + 1}`
   if (most - used >= (pool + 1) * processes) return ok('connections', message)
-  const remedy = 'raise max_connections, lower MAILKEEP_DATABASE_CONNECTIONS, or put a pooler before the server'
-  return warning('connections', message, remedy)
+  return warning('connections', message, moreConnections)
 }
 
 function seconds(ms: number): string {

@@ -1,12 +1,12 @@
 import { statSync } from 'node:fs'
-import { stat, writeFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { readFile, realpath, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
 import type { FileReport } from '../../lib/storage/sqlite.ts'
 import { writeFileAtomic } from '../atomic-file.ts'
 import { CliError } from '../cli-error.ts'
 import type { Config } from '../config.ts'
 import { databaseError, sqliteCode } from '../database-error.ts'
-import { findKey } from '../database-key.ts'
+import { findKey, type KeyLocation } from '../database-key.ts'
 import { holdsDatabase, inMemory, isServer } from '../database-setting.ts'
 import { loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
@@ -27,11 +27,14 @@ export const backup: Command = {
     const source = await sourceOf(config)
     await refuseTarget(target, source)
     let copy: FileReport | undefined
+    let key: KeyLocation | undefined
     const write = async (partial: string) => {
       copy = await copyVerified(source, partial, target)
+      key = copy.keyId === null ? undefined : await findKey(copy.keyId, config, [`${source}.key`])
+      if (key?.in === 'file') await refuseOtherKey(target, key.key)
     }
     await writeFileAtomic(target, write, invocation.onExit)
-    const key = await copyKey(copy!, source, target, config)
+    if (key?.in === 'file') await copyKey(`${target}.key`, key.key, invocation)
     printResult(invocation, target, copy!, key)
   },
 }
@@ -43,11 +46,19 @@ async function sourceOf({ database }: Config): Promise<string> {
   return database
 }
 
+/** The names of files that mailkeep or SQLite put beside a database. */
+const besideDatabase = /^(?:-wal|-shm|-journal|\.key|\.admin-token|\.process-\d+)$/
+
 async function refuseTarget(target: string, source: string): Promise<void> {
+  if (await isBesideDatabase(target, source)) {
+    throw new CliError(`${target} is a file that mailkeep itself or SQLite uses: the backup needs another name.`, 2)
+  }
   const there = await stat(target).catch(() => undefined)
   if (!there) return
   const { dev, ino } = await stat(source)
   if (there.dev === dev && there.ino === ino) throw new CliError(`${target} is the database itself.`, 2)
+  if (there.isDirectory()) throw new CliError(`${target} is a directory.`)
+  if (!there.isFile()) throw new CliError(`${target} is not a file.`)
   const log = await stat(`${target}-wal`).catch(() => undefined)
   if (log) throw new CliError(`${target} is a database in use: the backup needs another name.`)
   // Only an earlier backup may be replaced.
@@ -58,19 +69,40 @@ async function refuseTarget(target: string, source: string): Promise<void> {
   }
 }
 
+async function isBesideDatabase(target: string, source: string): Promise<boolean> {
+  const directory = await realpath(dirname(target)).catch(() => resolve(dirname(target)))
+  const path = join(directory, basename(target))
+  // SQLite follows a link to the database, mailkeep does not.
+  const names = [resolve(source), await realpath(source)]
+  return names.some((name) => path.startsWith(name) && besideDatabase.test(path.slice(name.length)))
+}
+
 /**
  * Copies a database file and compares the copy with the original.
  *
  * @param target The file to write.
  * @param destination The final name of the file, for messages.
+ * @param explain Turns an error of SQLite into one that says what to do.
  * @throws CliError The copy differs from the database.
  */
-export async function copyVerified(source: string, target: string, destination: string): Promise<FileReport> {
+export async function copyVerified(
+  source: string,
+  target: string,
+  destination: string,
+  explain = (error: unknown) => databaseError(error, { database: source }),
+): Promise<FileReport> {
   const { copyFile, inspectFile } = await loadSqlite()
   const options = sqliteOptions()
-  const { before, undisturbed } = copyOrThrow(() => copyFile(source, target, options), source, destination)
+  const copyOrThrow = <T>(copy: () => T): T => {
+    try {
+      return copy()
+    } catch (error) {
+      throw isFull(error) ? fullDisk(source, destination) : explain(error)
+    }
+  }
+  const { before, undisturbed } = copyOrThrow(() => copyFile(source, target, options))
   if (!before.mailkeep) throw new CliError(`${source} is no database of mailkeep.`)
-  const copy = copyOrThrow(() => inspectFile(target, { ...options, thorough: true }), source, destination)
+  const copy = copyOrThrow(() => inspectFile(target, { ...options, thorough: true }))
   const faults = [...copy.faults]
   if (copy.keyId !== before.keyId) faults.push('the setting of the encryption key is missing')
   for (const [name, count] of Object.entries(before.rows)) {
@@ -81,44 +113,42 @@ export async function copyVerified(source: string, target: string, destination: 
   return copy
 }
 
-function copyOrThrow<T>(copy: () => T, source: string, destination: string): T {
-  try {
-    return copy()
-  } catch (error) {
-    const code = sqliteCode((error as Error).cause) ?? sqliteCode(error)
-    if (code !== 'SQLITE_FULL') throw databaseError(error, { database: source })
-    const needs = `it needs ${Math.ceil(statSync(source).size / 1e6)} MB`
-    throw new CliError(`${destination} cannot be written: its disk is full (${code}). Free some space: ${needs}.`)
-  }
+function isFull(error: unknown): boolean {
+  return (sqliteCode((error as Error).cause) ?? sqliteCode(error)) === 'SQLITE_FULL'
 }
 
-/** Where the key of a backup is. A restore needs it. */
-type BackupKey = { readonly copied: string } | { readonly kept: 'setting' } | { readonly missing: true }
-
-async function copyKey({ keyId }: FileReport, source: string, target: string, config: Config): Promise<BackupKey> {
-  const found = keyId === null ? undefined : await findKey(keyId, config, [`${source}.key`])
-  if (!found) return { missing: true }
-  if (found.in === 'setting') return { kept: 'setting' }
-  const copied = `${target}.key`
-  await writeFileAtomic(copied, (partial) => writeFile(partial, `${found.key.trim()}\n`))
-  return { copied }
+function fullDisk(source: string, destination: string): CliError {
+  const needs = `it needs ${Math.ceil(statSync(source).size / 1e6)} MB`
+  return new CliError(`${destination} cannot be written: its disk is full (SQLITE_FULL). Free some space: ${needs}.`)
 }
 
-function printResult({ print }: Invocation, target: string, { rows }: FileReport, key: BackupKey): void {
+/** The file of a key is replaced only with the backup that it belongs to. */
+async function refuseOtherKey(target: string, key: string): Promise<void> {
+  if (await stat(target).catch(() => undefined)) return
+  const there = await readFile(`${target}.key`, 'utf8').catch(() => undefined)
+  if (there === undefined || there.trim() === key.trim()) return
+  throw new CliError(`${target}.key is there already, with another key: the backup needs another name.`)
+}
+
+async function copyKey(path: string, key: string, { onExit }: Invocation): Promise<void> {
+  await writeFileAtomic(path, (partial) => writeFile(partial, `${key.trim()}\n`), onExit)
+}
+
+function printResult({ print }: Invocation, target: string, { rows }: FileReport, key: KeyLocation | undefined): void {
   const file = resolve(target)
+  const key_file = key?.in === 'file' ? `${file}.key` : null
   const text = [
     `${file} holds ${plural(rows.contact ?? 0, 'contact')} of ${plural(rows.client ?? 0, 'client')}, verified`,
-    keyLine(key),
+    keyLine(key, key_file),
   ]
-  const json = 'copied' in key ? { key_file: resolve(key.copied) } : { key_file: null }
-  print({ json: { file, ...json, key_known: !('missing' in key), rows }, text: text.join('\n') })
+  print({ json: { file, key_file, key_known: key !== undefined, rows }, text: text.join('\n') })
 }
 
-function keyLine(key: BackupKey): string {
-  if ('copied' in key) {
-    return `THE KEY IS BESIDE IT, in ${resolve(key.copied)}: the backup cannot be used without it; anyone with both files can read the webhook secrets`
+function keyLine(key: KeyLocation | undefined, file: string | null): string {
+  if (file !== null) {
+    return `THE KEY IS BESIDE IT, in ${file}: the backup cannot be used without it; anyone with both files can read the webhook secrets`
   }
-  if ('kept' in key) {
+  if (key) {
     return 'THE KEY IS NOT IN IT: it is in your setting MAILKEEP_ENCRYPTION_KEY; store a copy elsewhere, because the backup cannot be used without it'
   }
   return 'THE KEY IS NOT IN IT, AND WAS NOT FOUND: without the right MAILKEEP_ENCRYPTION_KEY the backup cannot be used'

@@ -2,7 +2,7 @@ import { renameSync } from 'node:fs'
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { FileReport } from '../../lib/storage/sqlite.ts'
-import { writeFileAtomic } from '../atomic-file.ts'
+import { sync, writeFileAtomic } from '../atomic-file.ts'
 import { CliError } from '../cli-error.ts'
 import type { Config } from '../config.ts'
 import { sqliteCode } from '../database-error.ts'
@@ -18,7 +18,7 @@ export const restore: Command = {
   usage: 'restore FILE',
   examples: { FILE: '/backups/mailkeep.db' },
   about: 'Replace the database with a verified backup; the existing database, which must not be in use, is renamed',
-  run: async ({ args: [backup = ''], config, print }) => {
+  run: async ({ args: [backup = ''], config, print, onExit }) => {
     const { database } = config
     if (isServer(database)) throw new CliError('A PostgreSQL database is restored by its own tools: see pg_restore.')
     if (database === inMemory) throw new CliError('--database must be the file to restore to.', 2)
@@ -29,12 +29,15 @@ export const restore: Command = {
     const key = await findBackupKey(report, backup, config)
     let aside: string | undefined
     let rows: FileReport['rows'] = {}
-    await writeFileAtomic(database, async (partial) => {
-      rows = (await copyVerified(backup, partial, database)).rows
+    const write = async (partial: string) => {
+      rows = (await copyVerified(backup, partial, database, (error) => damagedBackup(backup, error))).rows
+      // A large file takes seconds. In the steps after it there is no database, and a start would create an empty one.
+      await sync(partial)
       // The last step before the rename. Until here the database is unchanged.
       aside = await moveAside(database)
       if (key?.in === 'file') await placeKey(`${database}.key`, key, aside)
-    })
+    }
+    await writeFileAtomic(database, write, onExit)
     const lines = [
       `${resolve(database)} holds ${plural(rows.contact ?? 0, 'contact')} of ${plural(rows.client ?? 0, 'client')}, verified`,
     ]
@@ -45,16 +48,20 @@ export const restore: Command = {
   },
 }
 
-/** @throws CliError The backup is damaged. The error of SQLite would be taken for one of the database to replace. */
 async function inspectBackup(backup: string): Promise<FileReport> {
   const { inspectFile } = await loadSqlite()
   try {
     return inspectFile(backup, { ...sqliteOptions(), thorough: false })
   } catch (error) {
-    const code = sqliteCode(error) ?? sqliteCode((error as Error).cause)
-    if (code === undefined) throw error
-    throw new CliError(`The backup ${backup} cannot be read (${code}): it is damaged. Restore another one.`)
+    throw damagedBackup(backup, error)
   }
+}
+
+/** The error of SQLite would be taken for one of the database to replace. */
+function damagedBackup(backup: string, error: unknown): unknown {
+  const code = sqliteCode(error) ?? sqliteCode((error as Error).cause)
+  if (code === undefined) return error
+  return new CliError(`The backup ${backup} cannot be read (${code}): it is damaged. Restore another one.`)
 }
 
 function refuseNewer(backup: string, { unknown }: FileReport): void {

@@ -31,12 +31,14 @@ export const listEntries = statement.range(
   ['byToken', 'byType'],
 )
 
-/** Deletes the oldest entries. Ids ascend with the time, so the table needs no index on `created_at`. */
-export const deleteOldEntries = statement.affected({ before: time, limit: int }, (db, p) =>
-  db
-    .deleteFrom('mailkeep_audit')
-    .where('id', 'in', db.selectFrom('mailkeep_audit').select('id').orderBy('id').limit(p.limit))
-    .where('created_at', '<', p.before),
+/**
+ * Deletes the oldest entries. Ids ascend with the time, so the table needs no index on `created_at`. Entries of the future
+ * are passed over: the clock was set back since.
+ */
+export const deleteOldEntries = statement.affected(
+  { before: time, now: time, limit: int },
+  (_, p) => sql`delete from mailkeep_audit where created_at < ${p.before} and id in
+    (select id from mailkeep_audit where created_at <= ${p.now} order by id limit ${p.limit})`,
 )
 
 export const deleteEntriesOfClient = deleteRows('mailkeep_audit', 'client_id')

@@ -168,7 +168,7 @@ export async function authenticate(ctx: Context, token: string): Promise<Princip
   const known = tokens.find(tokenHash, version, nowMs) ?? (await loadToken(ctx, tokenHash, version))
   if (!known) return undefined
   // Not inside a host's transaction, which may end before this update runs in the background.
-  if (nowMs - known.usedMs >= lastUsedPrecisionMs && !tokens.outer) {
+  if (Math.abs(nowMs - known.usedMs) >= lastUsedPrecisionMs && !tokens.outer) {
     known.usedMs = nowMs
     recordUse(ctx, known.id)
   }

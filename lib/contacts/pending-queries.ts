@@ -5,8 +5,8 @@ import { int, rows, statement, time } from '../storage/statement.ts'
 const membership = { contact_id: int, list_id: int }
 
 /**
- * Requests memberships that do not exist. A request that was made after `requested_before` is not repeated. Skips contacts
- * that wait for too many lists.
+ * Requests memberships that do not exist. A request that was made after `requested_before` is not repeated, unless the clock
+ * was set back since. Skips contacts that wait for too many lists.
  *
  * @returns The memberships that were requested.
  */
@@ -21,6 +21,7 @@ export const insertRequests = statement.all(
         where w.contact_id = item.contact_id and w.list_id <> item.list_id) < ${p.max_lists}
     on conflict (contact_id, list_id) do update set requested_at = excluded.requested_at
       where mailkeep_pending_membership.requested_at < ${p.requested_before}
+        or mailkeep_pending_membership.requested_at > excluded.requested_at
     returning contact_id, list_id`,
 )
 

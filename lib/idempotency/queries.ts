@@ -43,9 +43,9 @@ export const deleteResult = statement({ id: int }, (db, p) =>
 
 /** Deletes a batch of expired results. The oldest rows are selected by id, so that no index on the time is needed. */
 export const deleteExpiredResults = statement.affected(
-  { valid_since: time, limit: int },
+  { valid_since: time, now: time, limit: int },
   (_, p) => sql`delete from mailkeep_kept_answer where created_at < ${p.valid_since} and id in
-    (select id from mailkeep_kept_answer order by id limit ${p.limit})`,
+    (select id from mailkeep_kept_answer where created_at <= ${p.now} order by id limit ${p.limit})`,
 )
 
 /** Deletes the results that contain an erased contact. */

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
 import { bool, int, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { Import } from './schema.ts'
@@ -31,12 +32,14 @@ export const listImports = statement.range({ client_id: int }, (db, p) =>
   db.selectFrom('mailkeep_import').selectAll().where('client_id', '=', p.client_id),
 )
 
-/** Deletes the oldest imports. Ids ascend with the time, so the table needs no index on `started_at`. */
-export const deleteOldImports = statement.affected({ before: time, limit: int }, (db, p) =>
-  db
-    .deleteFrom('mailkeep_import')
-    .where('id', 'in', db.selectFrom('mailkeep_import').select('id').orderBy('id').limit(p.limit))
-    .where('started_at', '<', p.before),
+/**
+ * Deletes the oldest imports. Ids ascend with the time, so the table needs no index on `started_at`. Imports of the future
+ * are passed over: the clock was set back since.
+ */
+export const deleteOldImports = statement.affected(
+  { before: time, now: time, limit: int },
+  (_, p) => sql`delete from mailkeep_import where started_at < ${p.before} and id in
+    (select id from mailkeep_import where started_at <= ${p.now} order by id limit ${p.limit})`,
 )
 
 export const deleteImportsOfClient = deleteRows('mailkeep_import', 'client_id')

@@ -109,7 +109,8 @@ export async function runDueJob(ctx: Context): Promise<boolean> {
   let job: queries.StoredJob | undefined
   try {
     return await transact(ctx, async (tx) => {
-      job = await queries.lockDueJob(tx, { kinds: Object.keys(tx.local.jobs.handlers), now: now(tx) })
+      const kinds = Object.keys(tx.local.jobs.handlers)
+      job = await queries.lockDueJob(tx, { kinds, now: now(tx), latest_retry: timestamp(tx.clock() + maxRetryMs) })
       if (!job) return false
       const { client_id: clientId, target_id: targetId, state } = job
       const result = await handlerOf(tx, job.kind)({ ...tx, clientId }, { targetId, state: JSON.parse(state) })
@@ -171,9 +172,9 @@ export async function runBatches(ctx: Context, runBatch: (tx: Tx) => Promise<num
 export async function deleteOlder(
   ctx: Context,
   ageMs: number,
-  deleteBatch: (tx: Tx, batch: { before: Timestamp; limit: number }) => Promise<number>,
+  deleteBatch: (tx: Tx, batch: { before: Timestamp; now: Timestamp; limit: number }) => Promise<number>,
 ): Promise<void> {
-  const batch = { before: timestamp(ctx.clock() - ageMs), limit: maxRowsPerBatch }
+  const batch = { before: timestamp(ctx.clock() - ageMs), now: now(ctx), limit: maxRowsPerBatch }
   await runBatches(ctx, (tx) => deleteBatch(tx, batch))
 }
 

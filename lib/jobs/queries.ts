@@ -11,15 +11,21 @@ export const insertJob = statement(
 
 /**
  * Locks the job of these kinds that has been due longest, and that no other process has locked. A job without a delay
- * is due even if the clock was set back since.
+ * is due even if the clock was set back since. So is one that failed, if it waits until after `latest_retry`.
  */
-export const lockDueJob = statement({ kinds: texts, now: time }, (db, p, dialect) =>
+export const lockDueJob = statement({ kinds: texts, now: time, latest_retry: time }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_job')
     .selectAll()
     .where('status', '=', sql.lit('pending'))
     .where(dialect.inList(sql.ref('kind'), p.kinds))
-    .where((eb) => eb.or([eb('run_at', '<=', p.now), eb('run_at', '=', eb.ref('created_at'))]))
+    .where((eb) =>
+      eb.or([
+        eb('run_at', '<=', p.now),
+        eb('run_at', '=', eb.ref('created_at')),
+        eb.and([eb('failures', '>', sql.lit(0)), eb('run_at', '>', p.latest_retry)]),
+      ]),
+    )
     .orderBy('run_at')
     .orderBy('id')
     .limit(1)

@@ -209,7 +209,8 @@ async function rescheduleBatch(tx: Tx, { targetId: sequence_id, state }: Job): P
   return rows.length < maxRowsPerBatch ? done() : again({ after: rows.at(-1)!.id })
 }
 
-function dueAfter(place: Pick<Place, 'delay_seconds'> | undefined, since: string): string | null {
+/** @returns When a step is due after its delay; null without a step. */
+export function dueAfter(place: Pick<Place, 'delay_seconds'> | undefined, since: string): string | null {
   return place ? timestamp(msOf(since) + place.delay_seconds * 1000) : null
 }
 

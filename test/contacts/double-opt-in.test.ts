@@ -94,6 +94,19 @@ onEveryDatabase('a list with double opt-in', (open) => {
     assert.equal(asked().length, 1, 'after the link has expired a post asks again')
   })
 
+  test('asks again after the clock was set back', async (t) => {
+    const mk = await openNews(open, t)
+    const add = () => mk.acme.contacts.addToList(mk.list.id, { email })
+    mk.clock.advance(40 * dayMs)
+    await add()
+    mk.asked()
+    mk.clock.advance(-40 * dayMs)
+    await add()
+    const [link] = mk.asked()
+    assert.ok(link, 'a new link')
+    assert.ok(await confirm(mk, link))
+  })
+
   test('applies to batches and imports, unless an admin says that the contacts have confirmed', async (t) => {
     const mk = await openNews(open, t)
     const { mailkeep, acme, acmeId, list, asked, raised, count } = mk

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -102,7 +103,15 @@ describe('mailkeep backup', { concurrency: 4 }, () => {
       ['shop.db', /belongs to another program/],
       ['mailkeep.db', /is the database itself/],
       ['none/copy.db', /cannot be written/],
+      [`${'x'.repeat(250)}.db`, /cannot be written/],
+      ['pipe', /is not a file/],
+      // SQLite takes this file for the journal of a transaction that was not finished, and locks the database.
+      ['mailkeep.db-journal', /mailkeep itself or SQLite/],
+      ['folder/../mailkeep.db.process-7', /mailkeep itself or SQLite/],
+      ['server', /server\.key is there already/],
     ]
+    execFileSync('mkfifo', [join(cwd, 'pipe')])
+    await writeFile(join(cwd, 'server.key'), 'of another program')
     for (const [target, line] of refused) {
       const { out, err, code } = await run(['backup', target], { cwd })
       assert.equal(out, '')
@@ -111,6 +120,8 @@ describe('mailkeep backup', { concurrency: 4 }, () => {
       assert.notEqual(code, 0)
     }
     assert.equal(await readFile(join(cwd, 'notes.txt'), 'utf8'), 'mine')
+    assert.equal(await readFile(join(cwd, 'server.key'), 'utf8'), 'of another program')
+    await add('later@example.com')
   })
 
   test('stopped by Ctrl-C leaves nothing behind', async (t) => {
@@ -130,6 +141,17 @@ describe('mailkeep backup', { concurrency: 4 }, () => {
     child.kill('SIGINT')
     assert.deepEqual([(await closed)[0], said.out], [130, ''])
     assert.deepEqual(await readdir(cwd), before)
+
+    await run(['backup', 'copy.db'], { cwd })
+    const withBackup = await readdir(cwd)
+    const restoring = start(['restore', 'copy.db'], { cwd })
+    await until(
+      () => readdir(cwd),
+      (names) => names.some((name) => name.endsWith('.partial')),
+    )
+    restoring.child.kill('SIGINT')
+    assert.deepEqual([(await restoring.closed)[0], restoring.said.out], [130, ''])
+    assert.deepEqual(await readdir(cwd), withBackup)
   })
 
   test('refuses to make a backup of a damaged database', async (t) => {
@@ -233,7 +255,8 @@ describe('mailkeep restore', { concurrency: 4 }, () => {
     await stop()
     const before = await readFile(join(cwd, 'mailkeep.db'))
     const bytes = await readFile(join(cwd, 'copy.db'))
-    await writeFile(join(cwd, 'damaged.db'), bytes.fill(0xff, 40_000, 60_000))
+    await writeFile(join(cwd, 'damaged.db'), Buffer.from(bytes).fill(0xff, 40_000, 60_000))
+    await writeFile(join(cwd, 'holes.db'), Buffer.from(bytes).fill(0, 131_072, 147_456))
     const newer = new Database(join(cwd, 'copy.db'))
     newer.exec(`insert into mailkeep_migration values ('999-future', '2030-01-01T00:00:00.000Z')`)
     newer.close()
@@ -241,6 +264,10 @@ describe('mailkeep restore', { concurrency: 4 }, () => {
     await writeFile(join(cwd, 'cut.db'), bytes.subarray(0, 100_000))
     const refused: [string, RegExp][] = [
       ['damaged.db', /^mailkeep: (?:The backup )?damaged\.db cannot be/],
+      [
+        'holes.db',
+        /^mailkeep: The backup holes\.db cannot be read \(SQLITE_CORRUPT\): it is damaged\. Restore another one\.$/m,
+      ],
       ['copy.db', /newer mailkeep \(it has 999-future\)/],
       ['text', /not a SQLite database/],
       [

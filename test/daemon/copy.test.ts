@@ -185,6 +185,8 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     assert.ok(before < contacts, 'the command was killed before it was done')
     assert.match(await errorLineOf(['--port', '0'], place), /A copy into this database is not finished/)
     assert.match(await errorLineOf(['client', 'create', 'x'], place), /A copy into this database is not finished/)
+    const { out } = await run(['doctor', '--port', '0'], place)
+    assert.match(out, /^FAULT +copy +a copy into this database is not finished\n +→ run mailkeep copy again$/m)
     const [marked] = await place.ask('select min(xmin::text::bigint)::text as first from mailkeep_contact')
     const { rows } = await runJson<{ rows: Record<string, number> }>(args, place)
     assert.equal(rows.contact, contacts)

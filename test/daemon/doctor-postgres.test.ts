@@ -73,7 +73,14 @@ describe('the doctor on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
     const nowhere = 'postgres://postgres@127.0.0.1:1/nothing'
     assert.match(await onlyFault(place, { MAILKEEP_DATABASE: nowhere }), /^database: .*ECONNREFUSED/)
     const readOnly = `${place.url}?options=-c%20default_transaction_read_only%3Don`
-    assert.match(await onlyFault(place, { MAILKEEP_DATABASE: readOnly }), /^database: .*takes no writes/)
+    const [writable, ...others] = faultsIn(await findingsOf(place, { MAILKEEP_DATABASE: readOnly }))
+    assert.deepEqual([writable?.state, others], ['warning', []])
+    assert.match(writable!.message, /has default_transaction_read_only on: mailkeep writes all the same$/)
+    await asNewcomer(place, async (url, role) => {
+      await place.ask(`alter role ${role} connection limit 0`)
+      const [full] = faultsIn(await findingsOf(place, { MAILKEEP_DATABASE: url }))
+      assert.match(`${full!.message}: ${full!.remedy}`, /too many connections for role \S+: raise max_connections or/)
+    })
     assert.match(await onlyFault(place, { MAILKEEP_ENCRYPTION_KEY: '' }), /^key: .*is needed/)
     const otherKey = Buffer.alloc(32, 8).toString('base64')
     assert.match(

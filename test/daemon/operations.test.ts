@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -225,10 +225,15 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
         assert.deepEqual([...new Set(found.map(({ check }) => check))], ['permissions'])
         for (const { remedy } of found) assert.equal(remedy, 'chown it to the user mailkeep runs as')
       }
-      // The file only, then its directory too.
-      assert.ok((await mount('--bind', path, path)) && (await mount('-o', 'remount,bind,ro', path)))
-      await expectFault()
-      await once(spawn('umount', [path], { stdio: 'ignore' }), 'close')
+      const db = new Database(path)
+      db.exec('select * from mailkeep_client') // creates the -shm
+      // The file only, then its index of the log, then its directory too.
+      for (const file of [path, `${path}-shm`]) {
+        assert.ok((await mount('--bind', file, file)) && (await mount('-o', 'remount,bind,ro', file)))
+        await expectFault()
+        await once(spawn('umount', [file], { stdio: 'ignore' }), 'close')
+      }
+      db.close()
       assert.ok(await mount('-o', 'remount,ro', cwd))
       await expectFault()
     } finally {
@@ -280,6 +285,19 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
       )
       assert.equal(code, 1)
     }
+  })
+
+  test('reports what keeps a running daemon from its work, such as a file that was moved away', async (t) => {
+    const cwd = await directory(t)
+    const { url } = await daemon(t, { cwd })
+    await rename(join(cwd, 'mailkeep.db'), join(cwd, 'moved.db'))
+    const look = () => run(['doctor', '--port', new URL(url).port], { cwd })
+    const { out, code } = await until(look, ({ code }) => code !== 0)
+    assert.match(
+      out,
+      /^FAULT +port +the mailkeep on 127\.0\.0\.1:\d+ is not ready: The database file was deleted, moved/m,
+    )
+    assert.equal(code, 1)
   })
 
   test('reports a port that another program uses', async (t) => {

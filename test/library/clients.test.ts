@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { isMailkeepError } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
-import { addEndpoint, copies, onEveryDatabase, openReceiver, raise, until } from '../support/webhook-harness.ts'
+import { addEndpoint, copies, dayMs, onEveryDatabase, openReceiver, raise, until } from '../support/webhook-harness.ts'
 
 onEveryDatabase('clients', (open) => {
   test('are renamed; an unknown or deleted one is not found, and an empty name is refused', async (t) => {
@@ -49,6 +49,21 @@ onEveryDatabase('clients', (open) => {
     })
     assert.equal(hanging.received.length, 1, 'nothing was sent for the deleted client')
     assert.equal(await count(`mailkeep_contact where email like '%@example.org'`), 0)
+  })
+
+  test('show when a token was used also after the clock was set back', async (t) => {
+    const { mailkeep, acmeId, clock } = await open(t)
+    const { token } = await mailkeep.tokens.create({ clientId: acmeId, role: 'member' })
+    const usedAt = (ms: number) =>
+      until('the use is recorded', async () => {
+        const [{ last_used_at } = { last_used_at: null }] = await mailkeep.tokens.list({ clientId: acmeId })
+        return last_used_at !== null && Date.parse(last_used_at) === ms
+      })
+    for (const ms of [40 * dayMs, -40 * dayMs]) {
+      clock.advance(ms)
+      await mailkeep.tokens.authenticate(token)
+      await usedAt(clock.ms)
+    }
   })
 
   test('have tokens with names, and show when each was used', async (t) => {

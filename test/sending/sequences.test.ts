@@ -69,6 +69,35 @@ onEveryDatabase('a sequence', (open) => {
     assert.equal(newest!.step_id, steps[1]!.id)
   })
 
+  test('continues after the clock was set back: the delays begin again', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { list } = await addAudience(mail, 1)
+    const { id } = await mail.acme.sequences.create({
+      name: 'Welcome',
+      list_id: list.id,
+      steps: [step('One', 0), step('Two', 2)],
+    })
+    mail.advance(40 * dayMs)
+    await mail.acme.contacts.addToList(list.id, { email: 'ada@example.org' })
+    await mail.run()
+    await mail.acme.contacts.addToList(list.id, { email: 'bob@example.org' })
+    mail.advance(-40 * dayMs)
+    await mail.run()
+    mail.advance(1000) // the pace begins again
+    await mail.run()
+    assert.deepEqual(subjectsTo(mail, 'bob@example.org'), ['One'], 'it was due at once')
+    await passDays(mail, 1)
+    assert.deepEqual(subjectsTo(mail, 'ada@example.org'), ['One'])
+    await passDays(mail, 1)
+    for (const email of ['ada@example.org', 'bob@example.org'])
+      assert.deepEqual(subjectsTo(mail, email), ['One', 'Two'])
+    const { data } = await mail.acme.sequences.enrolments(id)
+    assert.deepEqual(
+      data.map(({ status }) => status),
+      ['completed', 'completed'],
+    )
+  })
+
   test('enrols contacts of bulk saves and batches, but none who has unsubscribed', async (t) => {
     const mail = await openMail(t, {}, open)
     const { acme } = mail

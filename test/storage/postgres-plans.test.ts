@@ -3,6 +3,7 @@ import { before } from 'node:test'
 import pg from 'pg'
 import { createMailkeep, type Logger, type Mailkeep } from '../../lib/index.ts'
 import { postgres } from '../../lib/storage/postgres.ts'
+import { CapturingTransport } from '../../lib/testing/mail.ts'
 import { databaseUrl, hasPostgres, onPostgres, openPostgres, queryOnce, test } from '../support/databases.ts'
 
 /** Creates clients on lists and topics, with tags; the first client has most of the contacts. */
@@ -59,6 +60,27 @@ const messages = `
     select 3, gen_random_uuid(), now(), i, 1, 'sent', 1, now() from generate_series(1, 30000) i union all
     select 3, gen_random_uuid(), now(), i, 2, 'pending', 0, now() from generate_series(1, 10000) i;
   update mailkeep_endpoint set active = false;
+  analyze;`
+
+/** Adds a newsletter and a sequence to the first client that are being sent to many contacts, and suppressed addresses. */
+const sending = `
+  insert into mailkeep_identity (client_id, uuid, created_at, updated_at, email, email_key, name, domain, identity_status)
+    values (1, gen_random_uuid(), now(), now(), 'a@example.org', 'a@example.org', 'A', 'example.org', 'verified');
+  insert into mailkeep_suppression (client_id, email_hash, email, email_key, reason, created_at)
+    select 1, i, 'no' || i || '@example.org', 'no' || i || '@example.org', 'manual', now() from generate_series(1, 5000) i;
+  insert into mailkeep_newsletter (client_id, uuid, created_at, name, subject, html, audience, status, updated_at,
+      recipients, is_prepared, is_announced)
+    values (1, gen_random_uuid(), now(), 'n', 's', '{{ unsubscribe_url }}', '{"lists": [1, 2, 3]}', 'sending', now(), 0, true, false);
+  insert into mailkeep_message (client_id, uuid, created_at, contact_id, newsletter_id, status, attempts, due_at)
+    select 1, gen_random_uuid(), now(), c.id, n.id, 'pending', 0, now() from mailkeep_contact c, mailkeep_newsletter n
+    where c.client_id = 1 and n.client_id = 1;
+  insert into mailkeep_sequence (client_id, uuid, created_at, name, status, updated_at, list_id)
+    values (1, gen_random_uuid(), now(), 's', 'active', now(), 1);
+  insert into mailkeep_step (sequence_id, position, delay_seconds, subject, html) values (1, 1, 0, 's', '{{ unsubscribe_url }}');
+  insert into mailkeep_enrolment (client_id, sequence_id, contact_id, status, is_member, since, due_at, created_at)
+    select 1, 1, id, 'active', true, now(), now(), now() from mailkeep_contact where client_id = 1;
+  insert into mailkeep_message (client_id, uuid, created_at, contact_id, sequence_id, step_id, status, attempts, due_at)
+    select 1, gen_random_uuid(), now(), id, 1, 1, 'pending', 1, now() from mailkeep_contact where client_id = 1;
   analyze;`
 
 interface Ran {
@@ -240,6 +262,37 @@ onPostgres('statements on PostgreSQL', () => {
     assert.deepEqual((await newsletters.get(2)).counts.skipped, 10_000)
   })
 
+  test('of the mailer read few pages, also if a newsletter and a sequence have many recipients', async () => {
+    const url = await databaseUrl()
+    await queryOnce(url, `set search_path to plans_${process.pid}, public; ${sending}`)
+    const { options } = pool.options
+    const noting = new pg.Pool({ connectionString: url, options: options!, Client: RecordingClient as never })
+    const transport = new CapturingTransport(Date.now)
+    const mail = { transport, rate: 200 }
+    const database = postgres(noting)
+    const sender = await createMailkeep({
+      database,
+      encryptionKey: Buffer.alloc(32),
+      mail,
+      publicUrl: 'http://localhost',
+    })
+    const seen = await assertCheap('a round', async () => {
+      sender.start()
+      // Both are claimed in turn.
+      for (let tries = 0; tries < 1000 && transport.captured.length < 20; tries++) {
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+      await sender.close({ timeoutMs: 1000 })
+    })
+    await noting.end()
+    assert.ok(seen > 10 && transport.captured.length > 0, `${seen} statements, ${transport.captured.length} mails`)
+    await queryOnce(
+      url,
+      `delete from plans_${process.pid}.mailkeep_newsletter where client_id = 1;
+      delete from plans_${process.pid}.mailkeep_sequence`,
+    )
+  })
+
   test('of the dispatcher read few pages, also beside an endpoint with a long backlog', async () => {
     const faults: object[] = []
     const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => void faults.push(fields) }
@@ -282,7 +335,7 @@ function largestSort(node: Node): number {
   return Math.max(0, ...own, ...inner.map(largestSort))
 }
 
-const large = /^mailkeep_(contact|delivery|event|attempt|audit|message)/
+const large = /^mailkeep_(contact|delivery|event|attempt|audit|message|enrolment|suppression)/
 
 const choices = {
   lists: [undefined, [1, 2, 3]],

@@ -94,3 +94,18 @@ onPostgres('a PostgreSQL that is stopped and started under load', () => {
     )
   })
 })
+
+onPostgres('a PostgreSQL that becomes a replica', () => {
+  test('causes 503 answers to writes until it is the primary server again; reads work', async (t) => {
+    const server = await startServer().catch(() => undefined)
+    if (!server) return t.skip(withoutPostgres)
+    const { call } = await openWorld(t, server)
+    await server.demote()
+    await until('reads work', async () => (await call('GET', '/lists')).status === 200)
+    const { status, headers, body } = await call('POST', '/tags', { body: { name: 'vip' } })
+    assert.deepEqual([status, body.code], [503, 'unavailable'])
+    assert.match(String(headers['retry-after']), /^\d+$/)
+    await queryOnce(server.url, 'select pg_promote()')
+    await until('writes work', async () => (await call('POST', '/tags', { body: { name: 'vip' } })).status === 201)
+  })
+})

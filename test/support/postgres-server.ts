@@ -17,6 +17,8 @@ export interface OwnServer {
   crash(): Promise<void>
   /** Starts it again on the same data; resolves when it accepts connections. */
   restart(): Promise<void>
+  /** Starts it again as a replica, which takes no writes until `select pg_promote()`. */
+  demote(): Promise<void>
   /** Ends it and removes its files. Both also happen when this process ends, in any way. */
   close(): Promise<void>
 }
@@ -51,6 +53,12 @@ export async function startServer(settings: readonly string[] = []): Promise<Own
       url: `postgres://postgres@127.0.0.1:${port}/postgres`,
       crash: async () => void (await control('-m', 'immediate', 'stop')),
       restart: start,
+      async demote() {
+        await control('-m', 'fast', 'stop')
+        await writeFile(join(data, 'standby.signal'), '')
+        if (user) await chown(join(data, 'standby.signal'), user.uid, user.gid)
+        await start()
+      },
       close: () => keeper.close(),
     }
   } catch (error) {

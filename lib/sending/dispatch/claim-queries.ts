@@ -99,8 +99,16 @@ export interface DueMessage {
   is_stopped: boolean
 }
 
+/**
+ * Looks a condition up in an index for each row. PostgreSQL would read the whole table of an `exists` at once, because it
+ * compares the costs for all rows that are due, and not for those that the limit leaves.
+ */
+function ofRow(condition: RawBuilder<unknown>): RawBuilder<boolean> {
+  return sql<boolean>`(select ${condition})`
+}
+
 const recipient = sql`c.id as contact_id, c.uuid as contact_uuid, c.email, c.name, c.attributes,
-  (c.unsubscribed_at is not null) as is_unsubscribed, ${isSuppressed(sql.ref('c.client_id'), sql.ref('c.email_key'))} as is_suppressed`
+  (c.unsubscribed_at is not null) as is_unsubscribed, ${ofRow(isSuppressed(sql.ref('c.client_id'), sql.ref('c.email_key')))} as is_suppressed`
 
 /** Locks what remains of a select, but not the contacts, which other transactions may change. */
 function locked(alias: string, dialect: Dialect): RawBuilder<unknown> {
@@ -127,8 +135,8 @@ export const listDueOfNewsletter = statement.all(
   { id: int, now: time, limit: int, lists: ints, topics: ints },
   (_, p, dialect, { byList, byTopic }) => sql<DueMessage>`
     select m.id, m.uuid, m.attempts, m.step_id, ${recipient},
-      ${byList ? sql`not ${dialect.isMember('list', sql.ref('m.contact_id'), p.lists)}` : sql`false`} as left_list,
-      ${byTopic ? sql`not ${dialect.isMember('topic', sql.ref('m.contact_id'), p.topics)}` : sql`false`} as left_topic,
+      ${byList ? sql`not ${ofRow(dialect.isMember('list', sql.ref('m.contact_id'), p.lists))}` : sql`false`} as left_list,
+      ${byTopic ? sql`not ${ofRow(dialect.isMember('topic', sql.ref('m.contact_id'), p.topics))}` : sql`false`} as left_topic,
       false as is_stopped
     from mailkeep_message as m left join mailkeep_contact as c on c.id = m.contact_id
     where m.newsletter_id = ${p.id} and m.status = 'pending' and m.lease_until is null and m.due_at <= ${p.now}
@@ -144,11 +152,11 @@ export const listDueOfSequence = statement.all(
   { id: int, now: time, limit: int, list_id: int },
   (_, p, dialect) => sql<DueMessage>`
     select m.id, m.uuid, m.attempts, m.step_id, ${recipient}, false as left_topic,
-      exists (select 1 from mailkeep_enrolment as e where e.sequence_id = m.sequence_id and e.contact_id = m.contact_id
-        and e.status = 'completed' and e.is_member and ${isOffList(p.list_id)}) as left_list,
-      (not exists (select 1 from mailkeep_enrolment as e where e.sequence_id = m.sequence_id
+      ${ofRow(sql`exists (select 1 from mailkeep_enrolment as e where e.sequence_id = m.sequence_id
+        and e.contact_id = m.contact_id and e.status = 'completed' and e.is_member and ${isOffList(p.list_id)})`)} as left_list,
+      ${ofRow(sql`not exists (select 1 from mailkeep_enrolment as e where e.sequence_id = m.sequence_id
         and e.contact_id = m.contact_id and e.status <> 'stopped') or not exists (select 1 from mailkeep_step as s
-        where s.id = m.step_id and not s.is_removed)) as is_stopped
+        where s.id = m.step_id and not s.is_removed)`)} as is_stopped
     from mailkeep_message as m left join mailkeep_contact as c on c.id = m.contact_id
     where m.sequence_id = ${p.id} and m.status = 'pending' and m.lease_until is null and m.due_at <= ${p.now}
     order by m.due_at limit ${p.limit} ${locked('m', dialect)}`,
@@ -171,7 +179,7 @@ export const listDueEnrolments = statement.all(
   { id: int, now: time, limit: int, list_id: int },
   (_, p, dialect) => sql<DueEnrolment>`
     select e.id, e.last_step_id, e.contact_id as enrolled_id, ${recipient},
-      (e.is_member and ${isOffList(p.list_id)}) as left_list
+      (e.is_member and ${ofRow(isOffList(p.list_id))}) as left_list
     from mailkeep_enrolment as e left join mailkeep_contact as c on c.id = e.contact_id
     where e.sequence_id = ${p.id} and e.status = 'active' and e.due_at is not null and e.due_at <= ${p.now}
     order by e.due_at limit ${p.limit} ${locked('e', dialect)}`,

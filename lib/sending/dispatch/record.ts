@@ -7,6 +7,7 @@ import { timestamp, toleratedDriftMs } from '../../time.ts'
 import { advance } from '../enrolments.ts'
 import { skipMessages } from '../jobs.ts'
 import { addCounts } from '../preparing.ts'
+import { restartStaleDelays } from '../stale-delays.ts'
 import type { MailOutcome } from '../transport.ts'
 import type { ClaimedMessage } from './claim.ts'
 import * as queries from './claim-queries.ts'
@@ -196,9 +197,14 @@ export async function releaseExpiredLeases(
   return expired.length
 }
 
-/** Makes messages due that were scheduled before the clock was set back. @returns Their number, up to a limit. */
+/**
+ * Makes messages due that were scheduled before the clock was set back, and begins the delays of steps again.
+ *
+ * @returns Their number, up to a limit.
+ */
 export async function releaseStaleSchedules(tx: Tx): Promise<number> {
   const latest = timestamp(tx.clock() + maxRetryDelayMs)
   const released = await queries.releaseStale(tx, { now: now(tx), latest, limit: maxRowsPerBatch })
-  return released + (await queries.releaseUntried(tx, { now: now(tx), limit: maxRowsPerBatch }))
+  const untried = await queries.releaseUntried(tx, { now: now(tx), limit: maxRowsPerBatch })
+  return released + untried + (await restartStaleDelays(tx))
 }

@@ -51,8 +51,16 @@ function kindOf(error: Error): DatabaseErrorKind {
   if (retryable.test(state)) return 'retryable'
   if (raced.test(state)) return 'raced'
   if (stale.test(state) || (state === '0A000' && error.message.includes('cached plan'))) return 'stale'
-  if (lost.test(state)) return 'lost'
+  if (lost.test(state) || isReadWriteOnReplica(error)) return 'lost'
   return busy.test(state) ? 'busy' : 'refused'
+}
+
+/**
+ * Whether `begin read write` failed on a replica. The server refuses to set the parameter as it refuses an unsupported
+ * feature.
+ */
+function isReadWriteOnReplica(error: Error): boolean {
+  return sqlStateOf(error) === '0A000' && 'routine' in error && error.routine === 'call_bool_check_hook'
 }
 
 /** Requires a `severity`, which only the server's errors have. Node's codes such as EPIPE look like an SQLSTATE. */

@@ -1,4 +1,4 @@
-import { type Migration, tablesOf } from '../migrate.ts'
+import { copySetting, type Migration, tablesOf } from '../migrate.ts'
 import type { SignalClient } from './driver.ts'
 import { SharedClock } from './shared-clock.ts'
 import { rowTypes } from './values.ts'
@@ -9,8 +9,10 @@ export interface ServerReport {
   readonly version: string
   readonly versionNumber: number
   readonly encoding: string
-  /** Whether it accepts no writes, because it is a replica or configured so. */
-  readonly readOnly: boolean
+  /** Whether it is a replica, which accepts no writes. */
+  readonly isReplica: boolean
+  /** Whether its transactions are read-only by default. Those of mailkeep are not. */
+  readonly isReadOnlyByDefault: boolean
   readonly encrypted: boolean
   readonly connections: { readonly used: number; readonly most: number }
   /** Milliseconds by which the server's clock is ahead of this machine's, and the maximum error of that value. */
@@ -36,12 +38,15 @@ export interface ServerReport {
   readonly missingTables: readonly string[]
   /** Id of the encryption key that the database belongs to. */
   readonly keyId: string | null
+  /** Whether a copy into the database was interrupted. */
+  readonly hasUnfinishedCopy: boolean
 }
 
 const askServer = `select current_setting('server_version') as "version",
   cast(current_setting('server_version_num') as integer) as "versionNumber",
   current_setting('server_encoding') as "encoding",
-  (pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean) as "readOnly",
+  pg_is_in_recovery() as "isReplica",
+  current_setting('default_transaction_read_only')::boolean as "isReadOnlyByDefault",
   coalesce((select ssl from pg_stat_ssl where pid = pg_backend_pid()), false) as "encrypted",
   (select count(*) from pg_stat_activity where backend_type = 'client backend') as "used",
   cast(current_setting('max_connections') as integer) as "most",
@@ -67,7 +72,7 @@ function askMissing(applied: readonly Migration[]): string {
 
 type ListsOfNames = 'closedTables' | 'missingTables' | 'unapplied' | 'unknown'
 
-type ServerRow = Omit<ServerReport, 'connections' | ListsOfNames | 'keyId'> & {
+type ServerRow = Omit<ServerReport, 'connections' | ListsOfNames | 'keyId' | 'hasUnfinishedCopy'> & {
   readonly used: number
   readonly most: number
 }
@@ -81,6 +86,7 @@ export async function inspect(client: SignalClient, migrations: readonly Migrati
   const applied = isOpen ? namesIn(await ask('select name from mailkeep_migration order by name')) : []
   const known = migrations.map(({ name }) => name)
   const keys = isOpen ? await ask(`select value as name from mailkeep_setting where name = 'encryption_key_id'`) : []
+  const copies = isOpen ? await ask(`select name from mailkeep_setting where name = '${copySetting}'`) : []
   return {
     ...server,
     connections: { used, most },
@@ -90,6 +96,7 @@ export async function inspect(client: SignalClient, migrations: readonly Migrati
     unknown: applied.filter((name) => !known.includes(name)),
     missingTables: namesIn(await ask(askMissing(migrations.filter(({ name }) => applied.includes(name))))),
     keyId: namesIn(keys)[0] ?? null,
+    hasUnfinishedCopy: copies.length > 0,
   }
 }
 

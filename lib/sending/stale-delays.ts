@@ -1,0 +1,58 @@
+/** What becomes of the delays of sequences when the clock is set back. */
+import { sql } from 'kysely'
+import { now, type Tx } from '../context.ts'
+import { maxRowsPerBatch } from '../jobs/operations.ts'
+import { int, nullable, rows, statement, time } from '../storage/statement.ts'
+import { dueAfter } from './enrolments.ts'
+import { nextPlace } from './places.ts'
+import { listPlaces } from './sequence-queries.ts'
+
+const listLongestDelays = statement.all(
+  {},
+  () => sql<{ sequence_id: number; delay_seconds: number }>`select * from (
+    select s.id as sequence_id, (select max(delay_seconds) from mailkeep_step
+      where sequence_id = s.id and not is_removed) as delay_seconds
+    from mailkeep_sequence as s where s.status = 'active') as item where delay_seconds is not null`,
+)
+
+/** Lists enrolments whose delay begins in the future and ends later than any delay of their sequence can. */
+const listStale = statement.all(
+  { sequence_id: int, latest: time, now: time, limit: int },
+  (_, p, dialect) => sql<{ id: number; last_step_id: number | null }>`
+    select id, last_step_id from mailkeep_enrolment
+    where sequence_id = ${p.sequence_id} and status = 'active' and due_at > ${p.latest} and since > ${p.now}
+    order by due_at limit ${p.limit} ${dialect.forUpdateSkipLocked}`,
+)
+
+const due = { id: int, due_at: nullable(time) }
+
+const restartDelays = statement(
+  { enrolments: rows(due), since: time },
+  (_, p, dialect) => sql`
+    update mailkeep_enrolment set since = ${p.since}, due_at = (select item.due_at
+      from ${dialect.unnestRows(p.enrolments, due)} where item.id = mailkeep_enrolment.id)
+    where id in (select item.id from ${dialect.unnestRows(p.enrolments, due)})`,
+)
+
+/**
+ * Begins the delays of enrolments again that wait longer than any step of their sequence does: the clock was set back since.
+ *
+ * @returns Their number, up to a limit.
+ */
+export async function restartStaleDelays(tx: Tx): Promise<number> {
+  const since = now(tx)
+  const enrolments: { id: number; due_at: string | null }[] = []
+  for (const longest of await listLongestDelays(tx, {})) {
+    const { sequence_id } = longest
+    const limit = maxRowsPerBatch - enrolments.length
+    const rows = await listStale(tx, { sequence_id, latest: dueAfter(longest, since)!, now: since, limit })
+    if (rows.length === 0) continue
+    const places = await listPlaces(tx, { sequence_id })
+    for (const { id, last_step_id } of rows) {
+      enrolments.push({ id, due_at: dueAfter(nextPlace(places, last_step_id), since) })
+    }
+    if (enrolments.length >= maxRowsPerBatch) break
+  }
+  if (enrolments.length > 0) await restartDelays(tx, { enrolments, since })
+  return enrolments.length
+}

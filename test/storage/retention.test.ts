@@ -1,0 +1,39 @@
+/** The deletion of expired rows. */
+import assert from 'node:assert/strict'
+import { test } from '../support/databases.ts'
+import { addEndpoint, dayMs, onEveryDatabase } from '../support/webhook-harness.ts'
+
+onEveryDatabase('rows that were written while the clock was ahead', (open) => {
+  test('do not keep later ones from being deleted', async (t) => {
+    const mk = await open(t, { start: false })
+    const { id } = await addEndpoint(mk, 'http://127.0.0.1:9/')
+    await mk.acme.webhooks.updateEndpoint(id, { active: false })
+    /** Writes deliveries, entries of the audit log and results of idempotency keys, more than a batch deletes. */
+    const write = async (prefix: string, count: number) => {
+      await mk.acme.events.raiseMany(Array.from({ length: count }, () => ({ type: 'newsletter.sent', data: {} })))
+      await mk.acme.contacts.batch(
+        Array.from({ length: count }, (_, at) => ({ op: 'upsert', email: `${prefix}${at}@example.org` })),
+      )
+      for (let at = 0; at < count / 10; at++) {
+        await mk.acme.withIdempotencyKey(`${prefix}${at}`, {}, async () => ({ answer: {} }))
+      }
+    }
+    const tables = ['delivery', 'event', 'audit', 'kept_answer']
+    const now = () => `${new Date(mk.clock.ms).toISOString().slice(0, -1)}000Z`
+    const counts = (condition: string) =>
+      Promise.all(tables.map((table) => mk.count(`mailkeep_${table} where created_at ${condition} '${now()}'`)))
+    mk.clock.advance(3650 * dayMs)
+    await write('future', 600)
+    mk.clock.advance(-3650 * dayMs)
+    await write('present', 20)
+    const written = await counts('<=')
+    assert.ok(
+      written.every((count) => count > 0),
+      String(written),
+    )
+    mk.clock.advance(100 * dayMs)
+    await mk.mailkeep.deliverDue()
+    assert.deepEqual(await counts('<='), [0, 0, 0, 0])
+    assert.ok((await counts('>')).every((count) => count > 0))
+  })
+})
