@@ -25,6 +25,7 @@ import {
 } from './sending/deletion.ts'
 import { sequenceJobs } from './sending/enrolments.ts'
 import { newsletterJobs } from './sending/jobs.ts'
+import { orAborted } from './signal.ts'
 import { deleteCountsOfClient, deleteExpiredCounts } from './statistics/operations.ts'
 import { summarizeCounts } from './statistics/recording.ts'
 import { deleteTagsOfClient, tagJobs } from './tags/operations.ts'
@@ -108,11 +109,15 @@ export class Housekeeping {
     this.#working ??= this.#work()
   }
 
-  /** Runs all due jobs, including jobs of dead processes, and deletes expired rows. Resolves when none is left. */
-  async finish(): Promise<void> {
+  /**
+   * Runs all due jobs, including jobs of dead processes, and deletes expired rows. Resolves when none is left.
+   *
+   * @param signal When aborted, rejects with its reason. The jobs continue in the background.
+   */
+  async finish(signal: AbortSignal | undefined): Promise<void> {
     this.wake()
-    while (this.#working) await this.#working
-    await this.#sweep()
+    while (this.#working) await orAborted(this.#working, signal)
+    await orAborted(this.#sweep(), signal)
   }
 
   async stop(): Promise<void> {
