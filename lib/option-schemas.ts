@@ -3,12 +3,13 @@ import * as v from 'valibot'
 import { sources } from './context.ts'
 import { invalid } from './errors.ts'
 import type { CloseOptions, MailkeepOptions, StartOptions, SubscriberOptions } from './options.ts'
-import { closedObject, isRecord, validationFailed } from './parse.ts'
+import { closedObject, isInRange, isRecord, readInput, validationFailed } from './parse.ts'
 import type { MailSettings } from './sending/settings.ts'
 import type { KyselyOptions } from './storage/kysely.ts'
 import type { PostgresOptions } from './storage/postgres.ts'
 import type { SqliteOptions } from './storage/sqlite.ts'
 import type { ContactPlace, TestOptions } from './testing.ts'
+import type { Clock } from './time.ts'
 import type { LookupSettings } from './webhooks/http/resolve.ts'
 import type { WebhookSettings } from './webhooks/settings.ts'
 
@@ -68,12 +69,23 @@ export function checkPublicUrl(url: unknown): string | undefined {
   throw invalid('publicUrl', `The function publicUrl must return ${publicUrlRule}.`)
 }
 
+/**
+ * Returns the host's clock, with a check of what it returns.
+ *
+ * @throws MailkeepError `validation_failed` on `clock`, at each call that throws or returns no time.
+ */
+export function checkedClock(clock: Clock): Clock {
+  return () => {
+    const ms = readInput('clock', clock)
+    if (typeof ms === 'number' && isInRange(ms)) return ms
+    throw invalid('clock', 'The function clock must return milliseconds since 1970.')
+  }
+}
+
 const isPort = (value: unknown) => isNumber(1, 65_535)(value) && Number.isInteger(value)
 
 /** The longest delay that Node's timers support. */
 const maxTimerMs = 2 ** 31 - 1
-/** The last time that a Date can have. */
-const maxDateMs = 8.64e15
 const maxCount = 1_000_000
 const maxSeconds = 31_536_000
 
@@ -174,7 +186,7 @@ const schemas = {
     timeoutMs: must(isPositive(maxTimerMs), 'be a number of milliseconds above 0'),
   }),
   testMailkeep: closedObject({
-    now: must((value) => isNumber(-maxDateMs, maxDateMs)(Number(value)) && value !== null, 'be a valid date'),
+    now: must((value) => value !== null && isInRange(Number(value)), 'be a valid date'),
     webhooks,
     mail,
     logger,
@@ -189,9 +201,11 @@ const schemas = {
  * @throws MailkeepError `validation_failed`, with paths such as `webhooks.timeoutMs`.
  */
 export function checkOptions(of: keyof typeof schemas, options: unknown): void {
-  if (!isRecord(options) || 'then' in options) throw invalid('options', `The options of ${of} must be an object.`)
-  const result = v.safeParse(schemas[of], options)
-  if (!result.success) throw validationFailed(result.issues.map(withPath), 'options')
+  readInput('options', () => {
+    if (!isRecord(options) || 'then' in options) throw invalid('options', `The options of ${of} must be an object.`)
+    const result = v.safeParse(schemas[of], options)
+    if (!result.success) throw validationFailed(result.issues.map(withPath), 'options')
+  })
 }
 
 /** Replaces "This" in the message of an issue by the name of the option. */

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { type FieldErrors, invalid, MailkeepError } from './errors.ts'
+import { type FieldErrors, invalid, isMailkeepError, MailkeepError, nameField } from './errors.ts'
 import { inputLimits } from './limits.ts'
 import { lastMs } from './time.ts'
 import { unknownNameMessage, unknownNames } from './unknown-names.ts'
@@ -11,11 +11,27 @@ import { unknownNameMessage, unknownNames } from './unknown-names.ts'
  * @param whole The field name of errors about the whole input.
  */
 export function parse<S extends v.GenericSchema>(schema: S, input: unknown, whole = 'body'): v.InferOutput<S> {
-  // Valibot accepts arrays and other objects without fields.
-  if (typeof input === 'object' && input !== null && !isRecord(input)) throw invalid(whole, noRecordMessage(input))
-  const result = v.safeParse(schema, input)
-  if (result.success) return result.output
-  throw validationFailed(result.issues, whole)
+  return readInput(whole, () => {
+    // Valibot accepts arrays and other objects without fields.
+    if (typeof input === 'object' && input !== null && !isRecord(input)) throw invalid(whole, noRecordMessage(input))
+    const result = v.safeParse(schema, input)
+    if (result.success) return result.output
+    throw validationFailed(result.issues, whole)
+  })
+}
+
+/**
+ * Reads an input. Its own code may throw: a getter, or the handler of a Proxy.
+ *
+ * @throws MailkeepError `validation_failed` on `field`, with the error as its cause.
+ */
+export function readInput<T>(field: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (isMailkeepError(error)) throw error
+    throw invalid(field, 'This cannot be read: its own code threw an error.', error)
+  }
 }
 
 /** Limits the size of an error. An input of one megabyte can have a hundred thousand issues. */
@@ -31,7 +47,7 @@ export function validationFailed(issues: readonly v.BaseIssue<unknown>[], whole:
     errors[field].push(messageOf(issue))
   }
   const fields = Object.keys(errors)
-  const first = errors[fields[0]!]![0]!
+  const first = nameField(fields[0]!, errors[fields[0]!]![0]!)
   return new MailkeepError('validation_failed', fields.length === 1 ? first : `${first} (and more: see errors)`, {
     errors,
   })
@@ -218,8 +234,8 @@ export const TimeText = v.config(
 
 const firstMs = Date.parse('0000-01-01T00:00:00Z')
 
-/** In UTC, other years have another form, which sorts wrongly. */
-function isInRange(ms: number): boolean {
+/** Whether a time can be stored. In UTC, other years have another form, which sorts wrongly. */
+export function isInRange(ms: number): boolean {
   return ms >= firstMs && ms <= lastMs
 }
 

@@ -27,8 +27,8 @@ const maxIdentitiesPerBatch = 100
  *
  * @throws MailkeepError `validation_failed`
  */
-export async function listIdentities(ctx: Context, query?: IdentityQueryInput): Promise<Page<Identity>> {
-  const { identity_status, ...pageQuery } = parse(IdentityQuery, query ?? {})
+export async function listIdentities(ctx: Context, query: IdentityQueryInput = {}): Promise<Page<Identity>> {
+  const { identity_status, ...pageQuery } = parse(IdentityQuery, query)
   const filter = { client_id: ctx.clientId, identity_status: identity_status ?? 'pending' }
   const page = await readPage(pageQuery, ({ after, limit, desc }) =>
     queries.listIdentities(ctx, { ...filter, after, limit }, { desc, byStatus: identity_status !== undefined }),

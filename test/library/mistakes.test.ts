@@ -720,3 +720,103 @@ test('an import whose source throws no error is rejected with what it threw', as
     assert.equal(await importing.then(() => 'imported').catch((error) => error), thrown)
   }
 })
+
+/** Functions with an optional query or caller. */
+const takesQuery: Record<string, (mailkeep: Mailkeep, query: Any) => unknown> = {
+  forClient: (mailkeep, caller) => mailkeep.forClient(1, caller),
+  'contacts.list': (mailkeep, query) => mailkeep.forClient(1).contacts.list(query),
+  'contacts.listJson': (mailkeep, query) => mailkeep.forClient(1).contacts.listJson(query),
+  'contacts.count': (mailkeep, query) => mailkeep.forClient(1).contacts.count(query),
+  'contacts.iterate': (mailkeep, query) => mailkeep.forClient(1).contacts.iterate(query).next(),
+  'contacts.history': (mailkeep, query) => mailkeep.forClient(1).contacts.history(1, query),
+  'contacts.messages': (mailkeep, query) => mailkeep.forClient(1).contacts.messages(1, query),
+  'lists.list': (mailkeep, query) => mailkeep.forClient(1).lists.list(query),
+  'tags.list': (mailkeep, query) => mailkeep.forClient(1).tags.list(query),
+  'topics.list': (mailkeep, query) => mailkeep.forClient(1).topics.list(1, query),
+  'segments.list': (mailkeep, query) => mailkeep.forClient(1).segments.list(query),
+  'newsletters.list': (mailkeep, query) => mailkeep.forClient(1).newsletters.list(query),
+  'sequences.list': (mailkeep, query) => mailkeep.forClient(1).sequences.list(query),
+  'suppressions.list': (mailkeep, query) => mailkeep.forClient(1).suppressions.list(query),
+  'webhooks.listEndpoints': (mailkeep, query) => mailkeep.forClient(1).webhooks.listEndpoints(query),
+  'webhooks.listDeliveries': (mailkeep, query) => mailkeep.forClient(1).webhooks.listDeliveries(1, query),
+  'webhooks.listAllDeliveries': (mailkeep, query) => mailkeep.forClient(1).webhooks.listAllDeliveries(query),
+  'identities.list': (mailkeep, query) => mailkeep.forClient(1).identities.list(query),
+  'imports.list': (mailkeep, query) => mailkeep.forClient(1).imports.list(query),
+  'tokens.list': (mailkeep, query) => mailkeep.forClient(1).tokens.list(query),
+  'auditLog.list': (mailkeep, query) => mailkeep.forClient(1).auditLog.list(query),
+  deliverDue: (mailkeep, query) => mailkeep.deliverDue(query),
+  start: (mailkeep, options) => mailkeep.start(options),
+}
+
+test('a query, a caller and options are objects: null and what cannot be read are refused', async (t) => {
+  const webhooks = { allowPrivate: true }
+  const mailkeep = await createMailkeep({ database: sqlite(':memory:'), encryptionKey, webhooks })
+  t.after(() => mailkeep.close())
+  await filled(mailkeep)
+  const revocable = Proxy.revocable({}, {})
+  revocable.revoke()
+  const broken = () => {
+    throw new TypeError('broken')
+  }
+  const unreadable: Any[] = [null, revocable.proxy, new Proxy({}, { get: broken, ownKeys: broken })]
+  for (const [name, run] of Object.entries(takesQuery)) {
+    for (const [at, value] of unreadable.entries()) {
+      assertHelpful(await outcomeOf(() => run(mailkeep, value)), `${name}: ${at}`, 'validation_failed')
+    }
+  }
+  const getter = Object.defineProperty({}, 'email', { get: broken, enumerable: true })
+  const error = await outcomeOf(() => mailkeep.forClient(1).contacts.addToList(1, getter as Any))
+  assertHelpful(error, 'a getter that throws', 'validation_failed')
+  assert.match(String(error!.cause), /broken/)
+  for (const role of ['owner', null, Symbol('admin')] as Any[]) {
+    const refused = await outcomeOf(() => mailkeep.forClient(1, { source: 'api', role }))
+    assert.deepEqual(isMailkeepError(refused) && Object.keys(refused.errors ?? {}), ['role'])
+  }
+})
+
+test('the message of a wrong field names it', async (t) => {
+  const kit = await testMailkeep()
+  t.after(() => kit.close())
+  const { contacts, lists } = kit.client
+  const list = await lists.create({ name: 'News' })
+  const wrong: [message: string, run: () => unknown][] = [
+    ['email must be an e-mail address.', () => contacts.addToList(list.id, { email: 'ada' })],
+    ['email is required.', () => contacts.addToList(list.id, {} as Any)],
+    ['name must not be empty. (and more: see errors)', () => lists.create({ name: '', double_opt_in: 1 } as Any)],
+    ['tags.1 must be a string.', () => contacts.tag({ email: 'ada@example.org' }, { tags: ['a', 1] } as Any)],
+    ['body must be an object.', () => contacts.list(5 as Any)],
+    ['signal must be an AbortSignal.', () => contacts.addManyToList(list.id, [], { signal: 1 } as Any)],
+  ]
+  for (const [message, run] of wrong) assert.equal((await outcomeOf(run))?.message, message)
+  const long = await outcomeOf(() => contacts.addToList(list.id, { email: 'a@b.example', ['x'.repeat(500)]: 1 } as Any))
+  assert.ok(long!.message.length < 300)
+  const unknown = await outcomeOf(() => contacts.addManyToList(list.id, [], { signl: 1 } as Any))
+  assert.match(unknown!.message, /Known: signal\.$/)
+})
+
+test('a logger that throws stops nothing, and a clock that is wrong is named', async (t) => {
+  const broken = () => {
+    throw new Error('broken')
+  }
+  let clock: Any = Date.now
+  const mailkeep = await createMailkeep({
+    database: sqlite(':memory:'),
+    encryptionKey,
+    logger: { debug: broken, info: broken, warn: broken, error: broken },
+    clock: () => clock(),
+    webhooks: { allowPrivate: true, retryScheduleSeconds: [] },
+  })
+  t.after(() => mailkeep.close())
+  const client = await filled(mailkeep)
+  const { listDeliveries } = await mailkeep.on('newsletter.sent', broken, { name: 'broken' })
+  await client.events.raise({ type: 'newsletter.sent', data: {} })
+  await mailkeep.deliverDue()
+  assert.equal((await listDeliveries()).data[0]?.status, 'failed')
+  for (const wrong of [broken, () => Number.NaN, () => 'now', () => undefined, () => 1e20]) {
+    clock = wrong
+    const error = await outcomeOf(() => client.lists.create({ name: 'Late' }))
+    assertHelpful(error, String(wrong), 'validation_failed')
+    assert.match(error!.message, /clock/)
+  }
+  clock = Date.now
+})
