@@ -23,7 +23,7 @@ import {
   type SubscriberOptions,
   withDefaults,
 } from './options.ts'
-import { parse, requireId } from './parse.ts'
+import { parse, readInput, requireId } from './parse.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
 import { createSealer } from './sealing/seal.ts'
@@ -108,7 +108,8 @@ export class Mailkeep {
       caller: { source: options.source ?? 'library' },
       local: {
         tokens: new TokenCache(),
-        publicUrl: typeof publicUrl === 'function' ? () => checkPublicUrl(publicUrl()) : () => publicUrl,
+        publicUrl:
+          typeof publicUrl === 'function' ? () => checkPublicUrl(readInput('publicUrl', publicUrl)) : () => publicUrl,
         webhooks: {
           settings,
           onEvent: options.onEvent,

@@ -56,7 +56,7 @@ function stringify(event: object, replacer?: Replacer): string {
     return JSON.stringify(event, replacer)
   } catch (error) {
     if (isMailkeepError(error)) throw error
-    throw invalid('data', 'This cannot be written as JSON: it may be nested too deeply.')
+    throw invalid('data', 'This cannot be written as JSON: it has a BigInt or a cycle, or is nested too deeply.')
   }
 }
 

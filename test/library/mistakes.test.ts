@@ -330,15 +330,19 @@ test('a function publicUrl that returns no URL makes no links', async (t) => {
     null,
     5,
     Promise.resolve('https://x.example'),
+    new Error('broken'),
   ]) {
-    const publicUrl = () => url as Any
+    const publicUrl = () => {
+      if (url instanceof Error) throw url
+      return url as Any
+    }
     const webhooks = { allowPrivate: true }
     const mailkeep = await createMailkeep({ database: sqlite(':memory:'), encryptionKey, publicUrl, webhooks })
     t.after(() => mailkeep.close())
     const client = await filled(mailkeep)
     const error = await outcomeOf(() => client.contacts.links(contact))
     assertHelpful(error, String(url), 'validation_failed')
-    assert.match(error!.message, /publicUrl must return/)
+    assert.match(error!.message, /^publicUrl cannot be read|publicUrl must return/)
   }
 })
 
@@ -819,4 +823,16 @@ test('a logger that throws stops nothing, and a clock that is wrong is named', a
     assert.match(error!.message, /clock/)
   }
   clock = Date.now
+})
+
+test('an import ends with the error of an async callback', async (t) => {
+  const kit = await testMailkeep()
+  t.after(() => kit.close())
+  const list = await kit.client.lists.create({ name: 'News' })
+  const broken = () => Promise.reject(new Error('broken'))
+  for (const callback of [{ onStart: broken }, { onProgress: broken }, { onResults: broken }]) {
+    const source = ['email\nada@example.org\n']
+    const error = await outcomeOf(() => kit.client.contacts.import(list.id, source, { format: 'csv', ...callback }))
+    assert.equal(error?.message, 'broken')
+  }
 })
