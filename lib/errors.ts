@@ -78,7 +78,9 @@ const maxFieldCharacters = 100
 
 /** Puts the name of the field into its message: `This must be a string.` becomes `name must be a string.` */
 export function nameField(field: string, message: string): string {
-  return message.replace(/^This(?: field)?(?= )/, () => field.slice(0, maxFieldCharacters).toWellFormed())
+  return message.replace(/^This(?: field)?(?= (?:must|is|has|cannot)\b)/, () =>
+    field.slice(0, maxFieldCharacters).toWellFormed(),
+  )
 }
 
 /** Returns a `validation_failed` error for one field. */

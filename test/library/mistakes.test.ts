@@ -778,6 +778,11 @@ test('a query, a caller and options are objects: null and what cannot be read ar
   }
 })
 
+async function onTwice(mailkeep: Mailkeep): Promise<void> {
+  await mailkeep.on('contact.created', () => {}, { name: 'twice' })
+  await mailkeep.on('contact.created', () => {}, { name: 'twice' })
+}
+
 test('the message of a wrong field names it', async (t) => {
   const kit = await testMailkeep()
   t.after(() => kit.close())
@@ -789,6 +794,7 @@ test('the message of a wrong field names it', async (t) => {
     ['name must not be empty. (and more: see errors)', () => lists.create({ name: '', double_opt_in: 1 } as Any)],
     ['tags.1 must be a string.', () => contacts.tag({ email: 'ada@example.org' }, { tags: ['a', 1] } as Any)],
     ['body must be an object.', () => contacts.list(5 as Any)],
+    ['This process already has a handler of that name.', () => onTwice(kit.mailkeep)],
     ['signal must be an AbortSignal.', () => contacts.addManyToList(list.id, [], { signal: 1 } as Any)],
   ]
   for (const [message, run] of wrong) assert.equal((await outcomeOf(run))?.message, message)
