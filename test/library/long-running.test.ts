@@ -156,5 +156,14 @@ onEveryDatabase('long-running operations', (open) => {
       data.map(({ email }) => email),
       people(3).map(({ email }) => email),
     )
+    const { id } = await acme.webhooks.createEndpoint({ url: 'https://example.org/', events: ['newsletter.sent'] })
+    const event = { type: 'newsletter.sent' as const, data: { count: 1 as unknown } }
+    const raising = [acme.events.raise(event), acme.events.raiseMany([event])]
+    event.data.count = 2n
+    await Promise.all(raising)
+    for (const delivery of (await acme.webhooks.listDeliveries(id)).data) {
+      const { payload } = await acme.webhooks.getDelivery(id, delivery.id)
+      assert.deepEqual((payload as { data: object }).data, { count: 1 })
+    }
   })
 })
