@@ -2,7 +2,7 @@
 import { type Context, isAdmin, type Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { inTurn, lockBatches } from '../jobs/batch-queue.ts'
-import { parse } from '../parse.ts'
+import { parse, readInput } from '../parse.ts'
 import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
 import {
@@ -63,7 +63,7 @@ function parseOperations(ctx: Context, inputs: readonly unknown[], results: Batc
   const parsed: Parsed[] = []
   for (const [at, input] of inputs.entries()) {
     try {
-      const operation = parseOperation(input)
+      const operation = readInput('operation', () => parseOperation(input))
       requireMayConfirm(ctx, operation.confirmed)
       if (operation.op === 'delete') requireMayErase(ctx)
       parsed.push({ ...operation, at })

@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import type { Context, Tx } from '../context.ts'
 import { notFound } from '../errors.ts'
-import { closedObject, EmailAddress, fold, idInput, isRecord, parse, requireId } from '../parse.ts'
+import { closedObject, EmailAddress, fold, idInput, isRecord, parse, readInput, requireId } from '../parse.ts'
 import * as queries from './queries.ts'
 import type { StoredContact } from './save.ts'
 
@@ -23,7 +23,7 @@ export const Key = v.lazy((value): v.GenericSchema<ContactKey> => (isRecord(valu
  * @throws MailkeepError `not_found`; `validation_failed` on `contactId` or `email`.
  */
 export async function contactIdOf(ctx: Context, key: ContactKey): Promise<number> {
-  if (!isRecord(key) || !Object.hasOwn(key, 'email')) {
+  if (!readInput('contactId', () => isRecord(key) && Object.hasOwn(key, 'email'))) {
     requireId('contactId', key)
     return key
   }

@@ -4,7 +4,7 @@ import type { Context, Tx } from '../context.ts'
 import { type FieldErrors, invalid, isMailkeepError } from '../errors.ts'
 import { inTurn } from '../jobs/batch-queue.ts'
 import { withCommas } from '../limits.ts'
-import { closedObject, isRecord, noRecordMessage, parse } from '../parse.ts'
+import { closedObject, isRecord, noRecordMessage, parse, readInput } from '../parse.ts'
 import { type AbortInput, AbortOptions } from '../signal.ts'
 import { transact } from '../storage/transaction.ts'
 import { checkBody } from './event-body.ts'
@@ -74,7 +74,7 @@ export async function raiseEvents(
 function parseEvents(inputs: readonly unknown[], results: EventBatchResult[]): ParsedEvent[] {
   return inputs.flatMap((input, at) => {
     try {
-      if (!isRecord(input)) throw invalid('event', noRecordMessage(input))
+      if (!readInput('event', () => isRecord(input))) throw invalid('event', noRecordMessage(input))
       const { type, data } = parse(HostEvent, input)
       return [{ at, type, ...checkBody(type, data) }]
     } catch (error) {

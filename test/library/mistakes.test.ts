@@ -772,6 +772,12 @@ test('a query, a caller and options are objects: null and what cannot be read ar
   const error = await outcomeOf(() => mailkeep.forClient(1).contacts.addToList(1, getter as Any))
   assertHelpful(error, 'a getter that throws', 'validation_failed')
   assert.match(String(error!.cause), /broken/)
+  const { contacts, events } = mailkeep.forClient(1)
+  for (const value of unreadable.slice(1)) {
+    assertHelpful(await outcomeOf(() => contacts.get(value)), 'a contact', 'validation_failed')
+    assert.equal((await contacts.batch([value]))[0]?.status, 'refused')
+    assert.equal((await events.raiseMany([value]))[0]?.status, 'refused')
+  }
   for (const role of ['owner', null, Symbol('admin')] as Any[]) {
     const refused = await outcomeOf(() => mailkeep.forClient(1, { source: 'api', role }))
     assert.deepEqual(isMailkeepError(refused) && Object.keys(refused.errors ?? {}), ['role'])
