@@ -14,6 +14,22 @@ export const abortField = {
 
 export const AbortOptions = closedObject(abortField)
 
+/** Settles as the promise does, unless the signal is aborted first. Then rejects with its reason. */
+export async function orAborted<T>(promise: T | Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return await promise
+  let stop = () => {}
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason)
+  })
+  signal.addEventListener('abort', stop)
+  if (signal.aborted) stop()
+  try {
+    return await Promise.race([promise, aborted])
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
+
 /** Passes the source on until the signal is aborted, also while it waits for the source. Then throws its reason. */
 export async function* untilAborted<T>(
   source: AsyncIterable<T> | Iterable<T>,
@@ -23,22 +39,15 @@ export async function* untilAborted<T>(
     yield* source
     return
   }
-  let stop = () => {}
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason)
-  })
-  signal.addEventListener('abort', stop)
-  aborted.catch(() => {}) // it may reject when nothing waits for it
   const iterator = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
   try {
     for (;;) {
       signal.throwIfAborted()
-      const next = await Promise.race([iterator.next(), aborted])
+      const next = await orAborted(iterator.next(), signal)
       if (next.done) return
       yield next.value
     }
   } finally {
-    signal.removeEventListener('abort', stop)
     // Not awaited: a source that is stuck would never answer.
     void Promise.resolve(iterator.return?.()).catch(() => {})
   }

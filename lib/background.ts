@@ -46,9 +46,10 @@ export class Background {
   /** Does all that is due. @returns When something else is due, in milliseconds since 1970; undefined when nothing waits. */
   async finishDue(signal: AbortSignal | undefined): Promise<number | undefined> {
     for (;;) {
-      await this.housekeeping.finish()
+      await this.housekeeping.finish(signal)
       const mailMs = await this.mailer.loop.finishDue(signal) // raises events
-      const webhookMs = await this.dispatcher.loop.finishDue(signal)
+      // Handlers have no timeout.
+      const webhookMs = await this.dispatcher.loop.finishDue(signal, ({ kind }) => kind === 'handler')
       const nextMs = earliest([mailMs, webhookMs, await nextStartMs(this.#ctx)])
       // A handler may have started a newsletter.
       if (nextMs === undefined || nextMs > this.#ctx.clock() || this.#isStopped) return nextMs

@@ -12,6 +12,7 @@ import type { ClientMailkeep, ClientOperations } from './client-api.ts'
 import * as clientTokens from './clients/client-tokens.ts'
 import * as clients from './clients/operations.ts'
 import * as portal from './clients/portal.ts'
+import { roles } from './clients/schema.ts'
 import * as suppressions from './consent/suppressions.ts'
 import type { LinksApi } from './contacts/api-types.ts'
 import * as batching from './contacts/batch.ts'
@@ -31,7 +32,7 @@ import * as reading from './contacts/reading.ts'
 import * as series from './contacts/series.ts'
 import * as exporting from './contacts/transfer/export.ts'
 import * as importing from './contacts/transfer/import.ts'
-import { type Context, sources } from './context.ts'
+import { type Caller, type Context, sources } from './context.ts'
 import { invalid } from './errors.ts'
 import * as idempotency from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
@@ -222,15 +223,23 @@ export function bindLinks(ctx: Context): LinksApi {
   return bind(ctx, linksApi)
 }
 
-/** @throws MailkeepError `validation_failed` on `clientId` or a field of the caller */
-export function bindClient(ctx: Context): ClientMailkeep {
-  requireId('clientId', ctx.clientId)
-  const { source, tokenId, ip, userAgent } = ctx.caller
+/** Checks and copies a caller. @throws MailkeepError `validation_failed` on `caller` or one of its fields */
+export function checkCaller(given: Caller): Caller {
+  if (typeof given !== 'object' || given === null) throw invalid('caller', 'This must be an object.')
+  const caller = { ...given }
+  const { source, tokenId, role, ip, userAgent } = caller
   if (!sources.includes(source)) throw invalid('source', `source must be one of ${sources.join(', ')}.`)
   if (tokenId !== undefined) requireId('tokenId', tokenId)
+  if (role !== undefined && !roles.includes(role)) throw invalid('role', `role must be one of ${roles.join(', ')}.`)
   for (const [name, text] of Object.entries({ ip, userAgent })) {
     if (text !== undefined && !v.is(Text, text)) throw invalid(name, `${name} must be a string.`)
   }
+  return caller
+}
+
+/** @throws MailkeepError `validation_failed` on `clientId` */
+export function bindClient(ctx: Context): ClientMailkeep {
+  requireId('clientId', ctx.clientId)
   return {
     ...bindOperations(ctx),
     async withIdempotencyKey(key, request, work) {

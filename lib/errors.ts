@@ -73,9 +73,19 @@ export function isMailkeepError<Code extends ErrorCode = ErrorCode>(
   return error instanceof Error && error.name === 'MailkeepError' && (!code || (error as MailkeepError).code === code)
 }
 
+/** Maximum characters of a field's name that a message shows. */
+const maxFieldCharacters = 100
+
+/** Puts the name of the field into its message: `This must be a string.` becomes `name must be a string.` */
+export function nameField(field: string, message: string): string {
+  return message.replace(/^This(?: field)?(?= (?:must|is|has|cannot)\b)/, () =>
+    field.slice(0, maxFieldCharacters).toWellFormed(),
+  )
+}
+
 /** Returns a `validation_failed` error for one field. */
 export function invalid(field: string, message: string, cause?: unknown): MailkeepError {
-  return new MailkeepError('validation_failed', message, { errors: { [field]: [message] }, cause })
+  return new MailkeepError('validation_failed', nameField(field, message), { errors: { [field]: [message] }, cause })
 }
 
 /** Returns the same `not_found` error for missing records and for records of other clients. */

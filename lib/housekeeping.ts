@@ -1,3 +1,4 @@
+import { orAborted } from './abort.ts'
 import { attributeJobs, deleteAttributesOfClient } from './attributes/operations.ts'
 import { deleteEntriesOfClient, deleteExpiredEntries } from './audit/operations.ts'
 import { clientJobs } from './clients/operations.ts'
@@ -108,11 +109,15 @@ export class Housekeeping {
     this.#working ??= this.#work()
   }
 
-  /** Runs all due jobs, including jobs of dead processes, and deletes expired rows. Resolves when none is left. */
-  async finish(): Promise<void> {
+  /**
+   * Runs all due jobs, including jobs of dead processes, and deletes expired rows. Resolves when none is left.
+   *
+   * @param signal When aborted, rejects with its reason. The jobs continue in the background.
+   */
+  async finish(signal: AbortSignal | undefined): Promise<void> {
     this.wake()
-    while (this.#working) await this.#working
-    await this.#sweep()
+    while (this.#working) await orAborted(this.#working, signal)
+    await orAborted(this.#sweep(), signal)
   }
 
   async stop(): Promise<void> {

@@ -8,7 +8,7 @@ export { batchOperationNames, maxOperationsPerBatch } from './contacts/batch-sch
 export { contactFields, inputFields, textFields } from './contacts/schema.ts'
 export { contactPointFields } from './contacts/series.ts'
 export { quoted } from './contacts/transfer/csv.ts'
-export { invalid } from './errors.ts'
+export { invalid, nameField } from './errors.ts'
 export { identityFields } from './identities/schema.ts'
 export { importFields } from './imports/schema.ts'
 export { withCommas } from './limits.ts'

@@ -10,6 +10,18 @@ const nothing = () => {}
 
 export const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing }
 
+/** Returns a logger whose functions never throw. An error of the host's logger must not end a loop or the process. */
+export function neverThrowing(logger: Logger): Logger {
+  const safely = (level: keyof Logger) => (fields: object, message: string) => {
+    try {
+      logger[level](fields, message)
+    } catch {
+      // There is no other place to report it.
+    }
+  }
+  return { debug: safely('debug'), info: safely('info'), warn: safely('warn'), error: safely('error') }
+}
+
 /** Maximum characters that are read of an error: the time for one long word grows with its square. */
 const maxErrorCharacters = 2000
 

@@ -1,7 +1,7 @@
 import { type AbortInput, AbortOptions } from './abort.ts'
 import type { ClientsApi, TokensApi } from './api-types.ts'
 import { Background } from './background.ts'
-import { bindClient, bindClients, bindLinks, bindTokens } from './bind.ts'
+import { bindClient, bindClients, bindLinks, bindTokens, checkCaller } from './bind.ts'
 import { BoundedCache } from './bounded-cache.ts'
 import type { ClientMailkeep } from './client-api.ts'
 import { TokenCache } from './clients/token-cache.ts'
@@ -15,8 +15,8 @@ import { holdKeys, sealedResults } from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
 import type { Identity } from './identities/schema.ts'
 import { batchQueue } from './jobs/batch-queue.ts'
-import { type Logger, silent } from './logger.ts'
-import { checkOptions, checkPublicUrl } from './option-schemas.ts'
+import { type Logger, neverThrowing, silent } from './logger.ts'
+import { checkedClock, checkedPublicUrl, checkOptions } from './option-schemas.ts'
 import {
   type CloseOptions,
   type MailkeepOptions,
@@ -55,11 +55,12 @@ const maxCachedClientApis = 1000
  */
 export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep> {
   checkOptions('createMailkeep', options)
-  const { database, encryptionKey, previousEncryptionKeys, logger = silent } = options
+  const { database, encryptionKey, previousEncryptionKeys } = options
+  const logger = neverThrowing(options.logger ?? silent)
   const sealer = createSealer(encryptionKey, previousEncryptionKeys)
   const source = checkSource(database)
   const storage = await source.open(logger, options.migrate !== false)
-  const clock = options.clock ?? storage.clock
+  const clock = options.clock ? checkedClock(options.clock) : storage.clock
   try {
     await openSchema(storage, source.migrations, clock, options.migrate)
     const resolved = { ...options, logger, hostLogger: options.logger, clock }
@@ -107,7 +108,7 @@ export class Mailkeep {
       caller: { source: options.source ?? 'library' },
       local: {
         tokens: new TokenCache(),
-        publicUrl: typeof publicUrl === 'function' ? () => checkPublicUrl(publicUrl()) : () => publicUrl,
+        publicUrl: typeof publicUrl === 'function' ? checkedPublicUrl(publicUrl) : () => publicUrl,
         webhooks: {
           settings,
           onEvent: options.onEvent,
@@ -157,10 +158,11 @@ export class Mailkeep {
    * @throws MailkeepError `validation_failed`: not an id.
    */
   forClient(clientId: number, caller?: Caller): ClientMailkeep {
-    if (!caller) return this.#clientApis.get(clientId, () => bindClient({ ...this.#ctx, clientId }))
+    if (caller === undefined) return this.#clientApis.get(clientId, () => bindClient({ ...this.#ctx, clientId }))
     requireId('clientId', clientId) // before the lookup, where the text '1' is the same key as the number
-    const api = () => bindClient({ ...this.#ctx, clientId, caller: { ...caller } })
-    const { source, tokenId, role, ip, userAgent } = caller
+    const own = checkCaller(caller)
+    const api = () => bindClient({ ...this.#ctx, clientId, caller: own })
+    const { source, tokenId, role, ip, userAgent } = own
     if (ip !== undefined || userAgent !== undefined) return api() // of one request
     return this.#clientApis.get(`${clientId} ${source} ${tokenId} ${role}`, api)
   }
@@ -180,7 +182,8 @@ export class Mailkeep {
     const { local } = this.#ctx
     const storage = this.#ctx.storage.within(transaction)
     const ctx = { ...this.#ctx, storage, local: { ...local, tokens: new TokenCache(local.tokens) } }
-    const forClient = (clientId: number, caller = ctx.caller) => bindClient({ ...ctx, clientId, caller })
+    const forClient = (clientId: number, caller = ctx.caller) =>
+      bindClient({ ...ctx, clientId, caller: checkCaller(caller) })
     return { clients: bindClients(ctx), tokens: bindTokens(ctx), forClient }
   }
 
@@ -236,6 +239,8 @@ export class Mailkeep {
    * Runs the stored jobs, sends all due deliveries and mails, and resolves when every attempt is recorded. Deletes expired
    * rows, at most once an hour. Works without `start`.
    *
+   * @param options `signal` stops the call. It then aborts the event handlers that it runs, whose events are handled
+   *   again, waits for the other attempts in flight, and throws the signal's reason.
    * @returns When the next delivery or mail is due, in milliseconds since 1970; undefined when none waits.
    * @throws MailkeepError `unavailable`
    */

@@ -3,12 +3,13 @@ import * as v from 'valibot'
 import { sources } from './context.ts'
 import { invalid } from './errors.ts'
 import type { CloseOptions, MailkeepOptions, StartOptions, SubscriberOptions } from './options.ts'
-import { closedObject, isRecord, validationFailed } from './parse.ts'
+import { closedObject, isInRange, isRecord, validationFailed } from './parse.ts'
 import type { MailSettings } from './sending/settings.ts'
 import type { KyselyOptions } from './storage/kysely.ts'
 import type { PostgresOptions } from './storage/postgres.ts'
 import type { SqliteOptions } from './storage/sqlite.ts'
 import type { ContactPlace, TestOptions } from './testing.ts'
+import type { Clock } from './time.ts'
 import type { LookupSettings } from './webhooks/http/resolve.ts'
 import type { WebhookSettings } from './webhooks/settings.ts'
 
@@ -58,22 +59,45 @@ function isPublicUrl(value: unknown): boolean {
 
 const publicUrlRule = 'an http or https URL without user, query and fragment'
 
+/** Calls a function of the host. @throws MailkeepError `validation_failed` on the option: it threw an error. */
+function callHost<T>(option: string, call: () => T): T {
+  try {
+    return call()
+  } catch (error) {
+    throw invalid(option, `The function ${option} threw an error.`, error)
+  }
+}
+
 /**
- * Checks what the function `publicUrl` returned.
+ * Returns the host's function `publicUrl`, with a check of what it returns.
  *
- * @throws MailkeepError `validation_failed` on `publicUrl`
+ * @throws MailkeepError `validation_failed` on `publicUrl`, at each call that throws or returns no such URL.
  */
-export function checkPublicUrl(url: unknown): string | undefined {
-  if (url === undefined || isPublicUrl(url)) return url as string | undefined
-  throw invalid('publicUrl', `The function publicUrl must return ${publicUrlRule}.`)
+export function checkedPublicUrl(publicUrl: () => string | undefined): () => string | undefined {
+  return () => {
+    const url: unknown = callHost('publicUrl', publicUrl)
+    if (url === undefined || isPublicUrl(url)) return url as string | undefined
+    throw invalid('publicUrl', `The function publicUrl must return ${publicUrlRule}.`)
+  }
+}
+
+/**
+ * Returns the host's clock, with a check of what it returns.
+ *
+ * @throws MailkeepError `validation_failed` on `clock`, at each call that throws or returns no time.
+ */
+export function checkedClock(clock: Clock): Clock {
+  return () => {
+    const ms = callHost('clock', clock)
+    if (typeof ms === 'number' && isInRange(ms)) return ms
+    throw invalid('clock', 'The function clock must return milliseconds since 1970.')
+  }
 }
 
 const isPort = (value: unknown) => isNumber(1, 65_535)(value) && Number.isInteger(value)
 
 /** The longest delay that Node's timers support. */
 const maxTimerMs = 2 ** 31 - 1
-/** The last time that a Date can have. */
-const maxDateMs = 8.64e15
 const maxCount = 1_000_000
 const maxSeconds = 31_536_000
 
@@ -174,7 +198,7 @@ const schemas = {
     timeoutMs: must(isPositive(maxTimerMs), 'be a number of milliseconds above 0'),
   }),
   testMailkeep: closedObject({
-    now: must((value) => isNumber(-maxDateMs, maxDateMs)(Number(value)) && value !== null, 'be a valid date'),
+    now: must((value) => value !== null && isInRange(Number(value)), 'be a valid date'),
     webhooks,
     mail,
     logger,

@@ -133,11 +133,11 @@ export async function readPageOf<Row extends { id: number }, T>(
 
 /** Parses the query of a plain listing and reads its page. */
 export function listPage<Row extends { id: number }>(
-  query: unknown,
+  query: unknown = {},
   read: (range: Range) => Promise<Row[]>,
   newestFirst = false,
 ): Promise<Page<Row>> {
-  return readPage(parse(PageQuery, query ?? {}), read, newestFirst)
+  return readPage(parse(PageQuery, query), read, newestFirst)
 }
 
 export function mapPage<A, B>(page: Page<A>, map: (row: A) => B): Page<B> {

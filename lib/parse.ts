@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { type FieldErrors, invalid, MailkeepError } from './errors.ts'
+import { type FieldErrors, invalid, MailkeepError, nameField } from './errors.ts'
 import { inputLimits } from './limits.ts'
 import { lastMs } from './time.ts'
 import { unknownNameMessage, unknownNames } from './unknown-names.ts'
@@ -31,7 +31,7 @@ export function validationFailed(issues: readonly v.BaseIssue<unknown>[], whole:
     errors[field].push(messageOf(issue))
   }
   const fields = Object.keys(errors)
-  const first = errors[fields[0]!]![0]!
+  const first = nameField(fields[0]!, errors[fields[0]!]![0]!)
   return new MailkeepError('validation_failed', fields.length === 1 ? first : `${first} (and more: see errors)`, {
     errors,
   })
@@ -224,8 +224,8 @@ export const TimeText = v.config(
 
 const firstMs = Date.parse('0000-01-01T00:00:00Z')
 
-/** In UTC, other years have another form, which sorts wrongly. */
-function isInRange(ms: number): boolean {
+/** Whether a time can be stored. In UTC, other years have another form, which sorts wrongly. */
+export function isInRange(ms: number): boolean {
   return ms >= firstMs && ms <= lastMs
 }
 

@@ -18,11 +18,12 @@ export function unknownNames(given: object, known: readonly string[]): string[] 
 
 /**
  * Returns the message for a name that is not known, such as a misspelt filter. It leaves out `signal`, an AbortSignal, which
- * callers over HTTP cannot send.
+ * callers over HTTP cannot send, unless nothing else is known.
  */
 export function unknownNameMessage(name: string, known: readonly string[]): string {
   const quoted = JSON.stringify(name.slice(0, maxQuotedCharacters))
-  return `There is no ${quoted} here. Known: ${known.filter((other) => other !== 'signal').join(', ')}.`
+  const others = known.filter((other) => other !== 'signal')
+  return `There is no ${quoted} here. Known: ${(others.length > 0 ? others : known).join(', ')}.`
 }
 
 /**

@@ -45,9 +45,18 @@ function isMailkeep(value: unknown): value is Mailkeep {
   return typeof forClient === 'function' && typeof ready === 'function' && typeof tokens?.authenticate === 'function'
 }
 
-/** Returns the log for unexpected errors: the host's, else the Mailkeep's, else the console. */
+/** Returns the log for unexpected errors: the host's, else the Mailkeep's, else the console. The console also if it throws. */
 export function errorLogOf(mailkeep: Mailkeep, logger: ErrorLog | undefined): ErrorLog {
-  return logger ?? mailkeep.logger ?? consoleLog
+  const log = logger ?? mailkeep.logger ?? consoleLog
+  return {
+    error(fields, message) {
+      try {
+        log.error(fields, message)
+      } catch {
+        consoleLog.error(fields, message)
+      }
+    },
+  }
 }
 
 /** Logs to the console. A 500 must be logged even when the host has no logger. */

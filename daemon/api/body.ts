@@ -58,7 +58,10 @@ function decode(bytes: Uint8Array): Fields {
   // A number that JSON.parse changes would be stored and sent with another value.
   const inexact = findInexactNumber(text)
   if (inexact !== undefined) {
-    throw invalid(inexact || 'body', 'This number cannot be kept exactly (64-bit floating point). Send it as a string.')
+    throw invalid(
+      inexact || 'body',
+      'This cannot be kept exactly as a number (64-bit floating point). Send it as a string.',
+    )
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw invalid('body', 'The body must be a JSON object.')

@@ -2,7 +2,7 @@
 
 import type { CallOptions, Listing, Page, QueryOf, Resources } from './methods.ts'
 import { answeredWithContact, operations, withoutKey } from './operations.ts'
-import { type ClientOptions, errorFrom, type Request, send } from './request.ts'
+import { type ClientOptions, notOfApi, type Request, send } from './request.ts'
 
 export type { CallOptions, Listing, Page } from './methods.ts'
 export { ApiError, type ClientOptions } from './request.ts'
@@ -40,16 +40,18 @@ export type Client = Omit<Resources, 'contacts'> & { readonly contacts: Resource
  * Creates a client of the API. It retries after network faults, 429 and 503; a POST is sent with an `Idempotency-Key`, so
  * that a repeated request has no second effect. A deletion whose answer was lost succeeds if the record is gone.
  *
- * @throws TypeError: `baseUrl` or `token` is missing.
+ * @throws TypeError: `baseUrl`, `token` or `retries` is wrong.
  * @example
  * const mailkeep = createClient({ baseUrl: 'https://mail.example.org', token })
  * const contact = await mailkeep.contacts.addToList(1, { email: 'ada@example.org', tags: ['vip'] })
  * for await (const { email } of mailkeep.contacts.list({ tags: [3] })) console.log(email)
  */
 export function createClient(options: ClientOptions): Client {
-  if (!URL.canParse(options?.baseUrl)) throw new TypeError('baseUrl must be a URL, such as https://mail.example.org.')
-  if (typeof options.token !== 'string' || options.token === '')
-    throw new TypeError('token must be a token of the API.')
+  const { baseUrl, token, retries = 0 } = options ?? {}
+  if (!/^https?:\/\/[^?#]+$/i.test(baseUrl) || !URL.canParse(baseUrl))
+    throw new TypeError('baseUrl must be a URL, such as https://mail.example.org.')
+  if (typeof token !== 'string' || !/^[!-~]+$/.test(token)) throw new TypeError('token must be a token of the API.')
+  if (!Number.isInteger(retries) || retries < 0) throw new TypeError('retries must be a whole number from 0.')
   const resources = Object.entries(operations).map(([name, methods]) => [
     name,
     Object.fromEntries(Object.entries(methods).map(([method, route]) => [method, methodOf(options, route)])),
@@ -124,10 +126,12 @@ async function call(options: ClientOptions, request: Request): Promise<unknown> 
 
 function parse(response: Response, text: string): Partial<Page<unknown>> {
   try {
-    return JSON.parse(text)
+    const answer = JSON.parse(text)
+    if ('data' in answer) return answer
   } catch {
-    throw errorFrom(response, text)
+    // It is no answer of the API.
   }
+  throw notOfApi(response)
 }
 
 function fill(template: string, ids: readonly unknown[]): string {

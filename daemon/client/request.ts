@@ -65,11 +65,14 @@ export async function send<T>(
   read: (response: Response) => T | Promise<T>,
 ): Promise<T> {
   const { retries = defaultRetries, fetch = globalThis.fetch } = options
+  // Before the attempts, because an error of the caller's input is no network fault.
+  const url = urlOf(options, request)
+  const body = bodyOf(request)
   let isAnswerLost = false
   for (let attempt = 0; ; attempt++) {
     const isLast = attempt >= retries
     try {
-      const response = await fetch(urlOf(options, request), initOf(options, request))
+      const response = await fetch(url, initOf(options, request, body))
       if (response.ok) return await read(response)
       const isBusy = response.status === 503 || (attempt > 0 && isStillRunning(request, response))
       const mayRepeat = response.status === 429 || (isBusy && request.repeatable)
@@ -117,34 +120,48 @@ function idsOf(name: string, ids: readonly unknown[]): readonly unknown[] {
   return ids.length === 0 && !name.startsWith('exclude_') ? [noId] : ids
 }
 
-function initOf({ token, timeoutMs = defaultTimeoutMs }: ClientOptions, request: Request): RequestInit {
-  const { method, body, headers, signal, isFile } = request
+function bodyOf({ body, isFile }: Request): NonNullable<RequestInit['body']> | undefined {
+  return isFile ? (body as NonNullable<RequestInit['body']>) : JSON.stringify(body)
+}
+
+function initOf(
+  { token, timeoutMs = defaultTimeoutMs }: ClientOptions,
+  { method, headers, signal, isFile }: Request,
+  body: ReturnType<typeof bodyOf>,
+): RequestInit {
   const signals = [...(signal ? [signal] : []), ...(isFile ? [] : [AbortSignal.timeout(timeoutMs)])]
   const json = !isFile && body !== undefined
   return {
     method,
+    // fetch would follow a redirect of a POST with a GET, and send a body to another host.
+    redirect: 'manual',
     headers: {
       Accept: 'application/json',
       Authorization: `Bearer ${token}`,
       ...(json && { 'Content-Type': 'application/json' }),
       ...headers,
     },
-    ...(body !== undefined && { body: json ? JSON.stringify(body) : (body as NonNullable<RequestInit['body']>) }),
+    ...(body !== undefined && { body }),
     ...(body instanceof ReadableStream && { duplex: 'half' }),
     ...(signals.length > 0 && { signal: AbortSignal.any(signals) }),
   }
 }
 
 /** Returns the error of an answer that is one, or that is none of the API's. */
-export function errorFrom(response: Response, text: string): ApiError {
+function errorFrom(response: Response, text: string): ApiError {
   const requestId = response.headers.get('x-request-id') ?? undefined
   try {
     const { code, message, errors } = JSON.parse(text) as { code: string; message: string; errors?: ApiError['errors'] }
     return new ApiError(response.status, code, message, { errors, requestId })
   } catch {
-    const message = `The server answered ${response.status} without JSON of the API: is baseUrl the daemon's address?`
-    return new ApiError(response.status, 'internal', message, { errors: undefined, requestId })
+    return notOfApi(response)
   }
+}
+
+export function notOfApi({ status, headers }: Response): ApiError {
+  const requestId = headers.get('x-request-id') ?? undefined
+  const message = `The server answered ${status} without JSON of the API: is baseUrl the daemon's address?`
+  return new ApiError(status, 'internal', message, { errors: undefined, requestId })
 }
 
 /** @param retryAfter Seconds, or a date of HTTP. */

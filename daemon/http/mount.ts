@@ -64,7 +64,10 @@ export interface MountedTarget {
 export function resolveMount(url: string, originalUrl: string, prefix: string | undefined): MountedTarget | undefined {
   const base = prefix?.replace(/\/+$/, '')
   if (base) {
-    return originalUrl.startsWith(`${base}/`) ? { target: originalUrl.slice(base.length), prefix: base } : undefined
+    // A target may be an absolute URL (RFC 9112, section 3.2.2).
+    const [origin] = /^https?:\/\/[^/?#]*/i.exec(originalUrl) ?? ['']
+    const path = originalUrl.slice(origin.length)
+    return path.startsWith(`${base}/`) ? { target: origin + path.slice(base.length), prefix: base } : undefined
   }
   const isStripped = originalUrl.length > url.length && originalUrl.endsWith(url)
   return { target: url, prefix: isStripped ? originalUrl.slice(0, -url.length) : '' }

@@ -103,7 +103,7 @@ function webStream(text: AsyncIterable<string>): ReadableStream {
 }
 
 async function* streamWebBody(request: Request): AsyncGenerator<Uint8Array> {
-  if (request.bodyUsed) throw bodyUsed()
+  requireUnread(request)
   try {
     // Cancelling the body would end the connection. `readToEnd` reads the rest.
     for await (const chunk of request.body?.values({ preventCancel: true }) ?? []) yield chunk
@@ -113,7 +113,7 @@ async function* streamWebBody(request: Request): AsyncGenerator<Uint8Array> {
 }
 
 async function readWebBody(request: Request, limit: number): Promise<Uint8Array> {
-  if (request.bodyUsed) throw bodyUsed()
+  requireUnread(request)
   if (Number(request.headers.get('content-length')) > limit) throw tooLarge(limit)
   const chunks: Uint8Array[] = []
   let bytes = 0
@@ -125,6 +125,6 @@ async function readWebBody(request: Request, limit: number): Promise<Uint8Array>
   return Buffer.concat(chunks)
 }
 
-function bodyUsed(): Error {
-  return new Error('The host has read the request’s body: hand in request.clone().')
+function requireUnread({ bodyUsed, body }: Request): void {
+  if (bodyUsed || body?.locked) throw new Error('The host has read the request’s body: hand in request.clone().')
 }

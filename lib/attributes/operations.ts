@@ -124,7 +124,7 @@ export async function requireIndexed(ctx: Context, names: readonly string[], fie
   if (missing === undefined) return indexed
   throw invalid(
     `${field}.${missing}`,
-    'This attribute is not declared. Contacts can be filtered by declared attributes only: PUT /settings/attributes, or settings.attributes.update.',
+    'This is not declared. Contacts can be filtered by declared attributes only: PUT /settings/attributes, or settings.attributes.update.',
   )
 }
 

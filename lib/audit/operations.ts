@@ -35,8 +35,8 @@ export async function auditAll(tx: Tx, changes: readonly AuditedChange[]): Promi
  *
  * @throws MailkeepError `validation_failed`
  */
-export async function listAuditLog(ctx: Context, query?: AuditQueryInput): Promise<Page<AuditEntry>> {
-  const { token, type, ...pageQuery } = parse(AuditQuery, query ?? {})
+export async function listAuditLog(ctx: Context, query: AuditQueryInput = {}): Promise<Page<AuditEntry>> {
+  const { token, type, ...pageQuery } = parse(AuditQuery, query)
   const filters = { client_id: ctx.clientId, token_id: token ?? 0, type: type ?? 'client.created' }
   const flags = { byToken: token !== undefined, byType: type !== undefined }
   const page = await readPage(

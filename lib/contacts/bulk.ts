@@ -50,9 +50,11 @@ export async function addContactsToList(
   if (inputs.length > maxContactsPerCall) {
     throw invalid('body', `At most ${withCommas(maxContactsPerCall)} contacts at a time.`)
   }
+  // Before the first await, because the caller may change the array after it.
+  const entries = inputs.map((input) => entryOf(ctx, input))
   await getList(ctx, listId)
   const onSave = auditOnce(ctx, { type: 'list.imported', targetId: listId })
-  return await addEntries(ctx, listId, entriesOf(ctx, inputs), { signal, onSave })
+  return await addEntries(ctx, listId, entries, { signal, onSave })
 }
 
 /** A validated contact, or the error of a refused one. */
@@ -64,10 +66,6 @@ export function entryOf(ctx: Context, input: unknown): Entry {
     requireMayConfirm(ctx, contact.confirmed)
     return contact
   })
-}
-
-function* entriesOf(ctx: Context, inputs: readonly unknown[]): Generator<Entry> {
-  for (const input of inputs) yield entryOf(ctx, input)
 }
 
 /** Steps that an import adds to the transaction of each batch. */

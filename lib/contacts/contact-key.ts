@@ -23,7 +23,7 @@ export const Key = v.lazy((value): v.GenericSchema<ContactKey> => (isRecord(valu
  * @throws MailkeepError `not_found`; `validation_failed` on `contactId` or `email`.
  */
 export async function contactIdOf(ctx: Context, key: ContactKey): Promise<number> {
-  if (!isRecord(key) || !Object.hasOwn(key, 'email')) {
+  if (!(isRecord(key) && Object.hasOwn(key, 'email'))) {
     requireId('contactId', key)
     return key
   }

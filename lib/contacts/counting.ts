@@ -11,8 +11,11 @@ import { ContactFilters, type ContactFiltersInput } from './schema.ts'
  *
  * @throws MailkeepError Same as `list`.
  */
-export async function countContacts(ctx: Context, query?: ContactFiltersInput): Promise<number> {
-  const filters = await resolveFilters(ctx, parse(ContactFilters, query ?? { include_unsubscribed: true }))
+export async function countContacts(
+  ctx: Context,
+  query: ContactFiltersInput = { include_unsubscribed: true },
+): Promise<number> {
+  const filters = await resolveFilters(ctx, parse(ContactFilters, query))
   if (!filters) return 0
   if (filters.emailKey !== undefined) return (await findByEmail(ctx, filters, { after: 0, desc: false })).length
   if (!isCheaperByDifference(ctx, filters)) return await countRows(ctx, filters)

@@ -37,10 +37,10 @@ export function listContactsJson(ctx: Context, query?: ContactQueryInput): Promi
 /** @param maxBytes Maximum size of the page, except that a page always has at least one contact. */
 export async function listPageOfDocuments(
   ctx: Context,
-  query: ContactQueryInput | undefined,
+  query: ContactQueryInput = {},
   maxBytes: number,
 ): Promise<Page<string>> {
-  const { per_page, cursor, ...filterQuery } = parse(ContactQuery, query ?? {})
+  const { per_page, cursor, ...filterQuery } = parse(ContactQuery, query)
   const page = { per_page, cursor }
   const filters = await resolveFilters(ctx, filterQuery)
   if (!filters)

@@ -175,7 +175,7 @@ export function textsOf(fields: TextInputs): Partial<ContactTexts> {
 
 function attributeProblem(key: string, value: unknown): string | undefined {
   const name = v.safeParse(AttributeName, key)
-  if (!name.success) return `This name cannot be an attribute's: ${name.issues[0].message}`
+  if (!name.success) return `This cannot be the name of an attribute: ${name.issues[0].message}`
   const result = v.safeParse(AttributeValue, value)
   return result.success ? undefined : result.issues[0].message
 }

@@ -74,9 +74,10 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
    *
    * @returns When the next task is due, in milliseconds since 1970; undefined when none waits, or after `stop`.
    * @param signal When aborted, nothing more is claimed, and the attempts in flight are recorded first.
+   * @param mustAbort Whether an attempt in flight is aborted with the signal, instead of waited for.
    * @throws MailkeepError `unavailable`: the database cannot be used; the signal's reason once it is aborted.
    */
-  async finishDue(signal?: AbortSignal): Promise<number | undefined> {
+  async finishDue(signal?: AbortSignal, mustAbort: (task: Task) => boolean = () => false): Promise<number | undefined> {
     const wake = () => this.wake()
     signal?.addEventListener('abort', wake)
     try {
@@ -86,6 +87,7 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
         const { claimed, recorded, nextMs } = await this.#takeTurn({ mustPoll: true, mayClaim })
         // The attempts in flight are recorded first, unless the running loop does that.
         if (!mayClaim && (this.#running || this.#inFlight.size === 0)) throw signal!.reason
+        if (!mayClaim) this.abort(mustAbort)
         // Recorded attempts have freed slots, which the poll before them did not have.
         const hasMore = claimed > 0 || recorded > 0 || (nextMs !== undefined && nextMs <= this.#ctx.clock())
         if (mayClaim && hasMore) continue

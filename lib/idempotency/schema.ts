@@ -36,7 +36,7 @@ export function fingerprintOf(request: unknown): string {
   try {
     return hashOf(JSON.stringify(request, sortFields) ?? '')
   } catch {
-    throw invalid('body', 'This cannot be written as JSON: it may be nested too deeply.')
+    throw invalid('body', 'This cannot be written as JSON: it has a BigInt or a cycle, or is nested too deeply.')
   }
 }
 

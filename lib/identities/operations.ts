@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { orAborted } from '../abort.ts'
 import { audit } from '../audit/operations.ts'
 import { type Context, now } from '../context.ts'
 import { invalid, isMailkeepError, notFound } from '../errors.ts'
@@ -15,6 +16,7 @@ import {
   type IdentityQueryInput,
   type IdentityStatus,
   identityFrom,
+  identityStatuses,
   NewIdentity,
 } from './schema.ts'
 
@@ -27,8 +29,8 @@ const maxIdentitiesPerBatch = 100
  *
  * @throws MailkeepError `validation_failed`
  */
-export async function listIdentities(ctx: Context, query?: IdentityQueryInput): Promise<Page<Identity>> {
-  const { identity_status, ...pageQuery } = parse(IdentityQuery, query ?? {})
+export async function listIdentities(ctx: Context, query: IdentityQueryInput = {}): Promise<Page<Identity>> {
+  const { identity_status, ...pageQuery } = parse(IdentityQuery, query)
   const filter = { client_id: ctx.clientId, identity_status: identity_status ?? 'pending' }
   const page = await readPage(pageQuery, ({ after, limit, desc }) =>
     queries.listIdentities(ctx, { ...filter, after, limit }, { desc, byStatus: identity_status !== undefined }),
@@ -118,7 +120,7 @@ export async function refreshIdentities(ctx: Context, signal?: AbortSignal): Pro
     for (const row of rows) {
       signal?.throwIfAborted()
       after = row.id
-      const status = await askProvider(ctx, provider, row)
+      const status = await orAborted(askProvider(ctx, provider, row), signal)
       if (status === row.identity_status) continue
       const updated = await setStatus({ ...ctx, clientId: row.client_id }, row.id, status)
       if (updated) changed.push(updated)
@@ -133,7 +135,9 @@ async function askProvider(
 ): Promise<IdentityStatus> {
   try {
     const status = identity_status === 'pending' ? await provider.start(email) : await provider.status(email)
-    return status ?? identity_status
+    if (status === undefined || status === null) return identity_status
+    if (!identityStatuses.includes(status)) throw new Error('it returned a status that mailkeep does not know')
+    return status
   } catch (error) {
     if (isMailkeepError(error, 'validation_failed')) throw error
     ctx.logger.warn({ identity: id, reason: withoutAddresses(error) }, 'the identity provider did not answer')

@@ -33,9 +33,9 @@ export async function getImport(ctx: Context, id: number): Promise<Import> {
  *
  * @throws MailkeepError `validation_failed`
  */
-export async function listImports(ctx: Context, query?: PageInput): Promise<Page<Import>> {
+export async function listImports(ctx: Context, query: PageInput = {}): Promise<Page<Import>> {
   const page = await readPage(
-    parse(ImportQuery, query ?? {}),
+    parse(ImportQuery, query),
     ({ desc, ...range }) => queries.listImports(ctx, { client_id: ctx.clientId, ...range }, { desc }),
     true,
   )

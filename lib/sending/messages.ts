@@ -16,9 +16,9 @@ import { getSequenceSummary } from './sequences.ts'
 export async function listMessages(
   ctx: Context,
   newsletterId: number,
-  query?: MessageQueryInput,
+  query: MessageQueryInput = {},
 ): Promise<Page<Message>> {
-  const filters = parse(MessageQuery, query ?? {})
+  const filters = parse(MessageQuery, query)
   await getNewsletter(ctx, newsletterId)
   return await listMessagesOf(ctx, { source_id: newsletterId, ofSequence: false }, filters)
 }
@@ -31,9 +31,9 @@ export async function listMessages(
 export async function listMessagesOfSequence(
   ctx: Context,
   sequenceId: number,
-  query?: MessageQueryInput,
+  query: MessageQueryInput = {},
 ): Promise<Page<Message>> {
-  const filters = parse(MessageQuery, query ?? {})
+  const filters = parse(MessageQuery, query)
   await getSequenceSummary(ctx, sequenceId)
   return await listMessagesOf(ctx, { source_id: sequenceId, ofSequence: true }, filters)
 }
@@ -63,7 +63,7 @@ async function listMessagesOf(
 export async function listMessagesOfContact(
   ctx: Context,
   contact: ContactKey,
-  query?: PageInput,
+  query: PageInput = {},
 ): Promise<Page<Message>> {
   const contact_id = await requireContact(ctx, contact)
   const read = (range: Range) =>

@@ -37,8 +37,11 @@ import { requireLink, requireReady, requireSender } from './sendable.ts'
  *
  * @throws MailkeepError `validation_failed`
  */
-export async function listNewsletters(ctx: Context, query?: NewsletterQueryInput): Promise<Page<NewsletterSummary>> {
-  const { status, ...pageQuery } = parse(NewsletterQuery, query ?? {})
+export async function listNewsletters(
+  ctx: Context,
+  query: NewsletterQueryInput = {},
+): Promise<Page<NewsletterSummary>> {
+  const { status, ...pageQuery } = parse(NewsletterQuery, query)
   const filters = { client_id: ctx.clientId, status: status ?? 'draft' }
   const read = (range: Range) =>
     queries.listNewsletters(ctx, { ...filters, ...range }, { ...range, byStatus: status !== undefined })

@@ -1,7 +1,7 @@
 /** Checks before something is sent: of the content, the sender, and the settings. */
 import { getClient } from '../clients/operations.ts'
 import { type Context, requirePublicUrl } from '../context.ts'
-import { type FieldErrors, type Issue, invalid, isMailkeepError, MailkeepError } from '../errors.ts'
+import { type FieldErrors, type Issue, invalid, isMailkeepError, MailkeepError, nameField } from '../errors.ts'
 import { getIdentity, listIdentities } from '../identities/operations.ts'
 import type { Identity } from '../identities/schema.ts'
 import { getPageSettings } from '../pages/operations.ts'
@@ -117,7 +117,8 @@ function refuseIssues(issues: readonly Issue[], prefix: string): void {
     errors[prefix + path] ??= []
     errors[prefix + path]!.push(message)
   }
-  throw new MailkeepError('validation_failed', issues[0]!.message, { errors })
+  const { path, message } = issues[0]!
+  throw new MailkeepError('validation_failed', nameField(prefix + path, message), { errors })
 }
 
 /**

@@ -184,7 +184,7 @@ async function writeSteps(tx: Tx, id: number, steps: readonly NewStep[]): Promis
       await queries.insertStep(tx, row)
       continue
     }
-    if (positions.has(step.id)) throw invalid(`steps.${at}.id`, 'This step is in the list already.')
+    if (positions.has(step.id)) throw invalid(`steps.${at}.id`, 'This is in the list already.')
     if (!(await queries.updateStep(tx, { ...row, id: step.id }))) throw invalid(`steps.${at}.id`, 'No such step.')
     positions.set(step.id, index + 1)
   }

@@ -127,8 +127,8 @@ const firstStep = 2 ** 50
 const clockToleranceMs = 600_000
 
 /** @throws MailkeepError `validation_failed` */
-export async function listOf(ctx: Context, endpoint: ListedEndpoint, query: unknown): Promise<Page<Delivery>> {
-  const { cursor, per_page, ...filters } = parse(DeliveryQuery, query ?? {})
+export async function listOf(ctx: Context, endpoint: ListedEndpoint, query: unknown = {}): Promise<Page<Delivery>> {
+  const { cursor, per_page, ...filters } = parse(DeliveryQuery, query)
   const isFiltered = Object.values(filters).some((value) => value !== undefined)
   const read = isFiltered
     ? await readerOf(ctx, [endpoint], filters)
@@ -141,8 +141,8 @@ export async function listOf(ctx: Context, endpoint: ListedEndpoint, query: unkn
  *
  * @throws MailkeepError `validation_failed`
  */
-export async function listAllDeliveries(ctx: Context, query?: DeliveryQueryInput): Promise<Page<EndpointDelivery>> {
-  const { cursor, per_page, ...filters } = parse(DeliveryQuery, query ?? {})
+export async function listAllDeliveries(ctx: Context, query: DeliveryQueryInput = {}): Promise<Page<EndpointDelivery>> {
+  const { cursor, per_page, ...filters } = parse(DeliveryQuery, query)
   const rows = await queries.listAllEndpoints(ctx, { client_id: ctx.clientId })
   const endpoints = rows.map(({ id, events, disabled_reason }) => ({ id, events, active: disabled_reason === null }))
   const active = new Map(endpoints.map((endpoint) => [endpoint.id, endpoint.active]))

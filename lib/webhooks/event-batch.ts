@@ -76,7 +76,7 @@ function parseEvents(inputs: readonly unknown[], results: EventBatchResult[]): P
     try {
       if (!isRecord(input)) throw invalid('event', noRecordMessage(input))
       const { type, data } = parse(HostEvent, input)
-      return [{ at, type, data, bytes: checkBody(type, data) }]
+      return [{ at, type, ...checkBody(type, data) }]
     } catch (error) {
       if (!isMailkeepError(error, 'validation_failed')) throw error
       results[at] = { status: 'refused', errors: error.errors! }

@@ -1,19 +1,24 @@
 /** The JSON text of an event, as receivers get it. */
 import { invalid, isMailkeepError } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
+import { isRecord, noRecordMessage } from '../parse.ts'
 import { timestamp } from '../time.ts'
 import type { EventType } from './schema.ts'
 
 /**
- * Checks that the event can be sent as JSON.
+ * Checks that the event can be sent as JSON, and copies its data, which the caller may change later.
  *
- * @returns The length of its body in bytes.
+ * @returns The copy, and the length of the event's body in bytes.
  * @throws MailkeepError `validation_failed` on `data`, or on a number in it.
  */
-export function checkBody(type: EventType, data: object): number {
+export function checkBody(type: EventType, given: object): { readonly data: object; readonly bytes: number } {
   const created_at = timestamp(0)
-  const bytes = Buffer.byteLength(stringify({ id: sampleId, type, created_at, data }, rejectNonJsonNumbers()))
-  return bytes <= inputLimits.eventBytes ? bytes : Buffer.byteLength(bodyOf(sampleId, type, created_at, data))
+  const body = stringify({ id: sampleId, type, created_at, data: given }, rejectNonJsonNumbers())
+  const { data } = JSON.parse(body)
+  if (!isRecord(data)) throw invalid('data', noRecordMessage(data))
+  const bytes = Buffer.byteLength(body)
+  if (bytes <= inputLimits.eventBytes) return { data, bytes }
+  return { data, bytes: Buffer.byteLength(bodyOf(sampleId, type, created_at, data)) }
 }
 
 /** A sample that is as long as any id of an event. */
@@ -56,7 +61,7 @@ function stringify(event: object, replacer?: Replacer): string {
     return JSON.stringify(event, replacer)
   } catch (error) {
     if (isMailkeepError(error)) throw error
-    throw invalid('data', 'This cannot be written as JSON: it may be nested too deeply.')
+    throw invalid('data', 'This cannot be written as JSON: it has a BigInt or a cycle, or is nested too deeply.')
   }
 }
 

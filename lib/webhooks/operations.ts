@@ -190,8 +190,8 @@ async function countTest(tx: Tx): Promise<void> {
  * @throws MailkeepError `validation_failed`: also when its body would be larger than 64 KiB.
  */
 export async function raiseEvent(ctx: Context, input: EventInput): Promise<void> {
-  const { type, data } = parse(HostEvent, input)
-  checkBody(type, data) // even if no endpoint subscribes to it
+  const { type, data: given } = parse(HostEvent, input)
+  const { data } = checkBody(type, given) // even if no endpoint subscribes to it
   return transact(ctx, (tx) => raise(tx, type, data, null))
 }
 

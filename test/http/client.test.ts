@@ -232,13 +232,41 @@ describe('a request of the client', () => {
     assert.equal(server.count(), 2)
   })
 
+  test('is not redirected: a POST would become a GET, or its body go to another host', async (t) => {
+    for (const status of [301, 302, 307]) {
+      const server = await serve(t, (res) => res.writeHead(status, { Location: '/api/v1/tags' }).end())
+      await assert.rejects(createClient(server).tags.create({ name: 'x' }), { status, message: /baseUrl/ })
+      assert.equal(server.count(), 1)
+    }
+  })
+
+  test('with a body that is not JSON is refused before it is sent', async (t) => {
+    const server = await serve(t, (res) => res.end())
+    let asked = 0
+    const fetch = () => Promise.reject(new Error(`${++asked}`))
+    const client = createClient({ ...server, fetch: fetch as never })
+    await assert.rejects(client.tags.create({ name: 1n as never }), /BigInt/)
+    assert.equal(asked, 0)
+  })
+
   test('to something else than the API fails with what to check', async (t) => {
     const server = await serve(t, (res) => res.writeHead(404).end('<html>'))
     await assert.rejects(async () => await createClient(server).tags.list(), { status: 404, message: /baseUrl/ })
     const page = await serve(t, (res) => res.end('<html>'))
     await assert.rejects(async () => await createClient(page).tags.list(), { status: 200, message: /baseUrl/ })
-    assert.throws(() => createClient({ baseUrl: 'mail.example.org', token: 'x' }), /baseUrl must be a URL/)
-    assert.throws(() => createClient({ baseUrl: server.baseUrl, token: '' }), /token/)
+    for (const text of ['null', '5', '[]', '{}', '"data"']) {
+      const other = await serve(t, (res) => res.end(text))
+      await assert.rejects(async () => await createClient(other).tags.list(), { status: 200, message: /baseUrl/ })
+    }
+    for (const baseUrl of ['mail.example.org', 'ftp://mail.example.org', 'https://mail.example.org?a=1', 5 as never]) {
+      assert.throws(() => createClient({ baseUrl, token: 'x' }), /baseUrl must be a URL/)
+    }
+    for (const token of ['', 'mk_x\n', 'mk_é']) {
+      assert.throws(() => createClient({ baseUrl: server.baseUrl, token }), /token/)
+    }
+    for (const retries of [-1, Number.NaN, '3' as never]) {
+      assert.throws(() => createClient({ ...server, retries }), /retries/)
+    }
     assert.throws(() => void createClient(server).contacts.get('7' as never), /contactId must be the id/)
   })
 })

@@ -336,6 +336,47 @@ describe('a mounted API', () => {
     const { meta } = JSON.parse((await answer.setEncoding('utf8').toArray()).join(''))
     assert.equal(meta.path, path)
   })
+
+  test('accepts an absolute URL below a prefix, too', async (t) => {
+    const { origin, authorization } = await mounted(t, (t, options) =>
+      listen(t, createHandler({ ...options, prefix: '/mail' })),
+    )
+    const { hostname, port } = new URL(origin)
+    const path = 'http://mail.example/mail/api/v1/tags'
+    const answer = await new Promise<IncomingMessage>((resolve) => {
+      get({ hostname, port, path, headers: { authorization } }, resolve)
+    })
+    const { meta } = JSON.parse((await answer.setEncoding('utf8').toArray()).join(''))
+    assert.equal(meta.path, path)
+  })
+
+  test('logs an error when the host has read, or is reading, the body of a Web request', async (t) => {
+    const kit = await testMailkeep()
+    t.after(() => kit.close())
+    const errors: string[] = []
+    const logger = { error: (fields: object) => void errors.push(JSON.stringify(fields)) }
+    const authenticate = () => ({ clientId: kit.clientId, role: 'admin' }) as const
+    const handler = createFetchHandler({ mailkeep: kit.mailkeep, logger, authenticate })
+    for (const read of [(request: Request) => request.text(), (request: Request) => request.body!.getReader()]) {
+      const body = '{"name":"News"}'
+      const request = new Request('https://app.example/api/v1/lists', { method: 'POST', headers: json, body })
+      await read(request)
+      assert.equal((await handler(request)).status, 500)
+      assert.match(errors.pop()!, /hand in request\.clone\(\)/)
+    }
+  })
+
+  test('answers errors that its logger cannot log', async (t) => {
+    const kit = await testMailkeep()
+    t.after(() => kit.close())
+    const broken = () => {
+      throw new Error('broken')
+    }
+    const shown = t.mock.method(console, 'error', () => {})
+    const handler = createFetchHandler({ mailkeep: kit.mailkeep, logger: { error: broken }, authenticate: broken })
+    assert.equal((await handler(new Request('https://app.example/api/v1/tags'))).status, 500)
+    assert.equal(shown.mock.callCount(), 1)
+  })
 })
 
 describe('mounted in Fastify', () => {

@@ -252,3 +252,27 @@ test('a host’s own provider reports a wrong configuration by validation_failed
   await kit.client.identities.add({ email: 'ada@example.org' })
   await assert.rejects(kit.mailkeep.refreshIdentities(), error)
 })
+
+test('a status that a host’s own provider makes up changes nothing', async () => {
+  const warnings: object[] = []
+  const nothing = () => {}
+  const logger = { debug: nothing, info: nothing, warn: (fields: object) => void warnings.push(fields), error: nothing }
+  for (const status of ['VERIFIED', 'SUCCESS', 5, {}, Symbol('verified')]) {
+    const answer = async () => status as IdentityStatus
+    await using kit = await testMailkeep({ identityProvider: { start: answer, status: answer }, logger })
+    await kit.client.identities.add({ email: 'ada@example.org' })
+    assert.deepEqual(await kit.mailkeep.refreshIdentities(), [])
+    assert.equal((await kit.client.identities.list()).data[0]!.identity_status, 'pending')
+    assert.match(JSON.stringify(warnings.pop()), /does not know/)
+  }
+})
+
+test('a signal stops a refresh that waits for the provider', async () => {
+  const never = () => new Promise<never>(() => {})
+  await using kit = await testMailkeep({ identityProvider: { start: never, status: never } })
+  await kit.client.identities.add({ email: 'ada@example.org' })
+  const controller = new AbortController()
+  const refreshing = kit.mailkeep.refreshIdentities({ signal: controller.signal })
+  setTimeout(() => controller.abort(new Error('enough')), 20)
+  await assert.rejects(refreshing, { message: 'enough' })
+})

@@ -111,4 +111,59 @@ onEveryDatabase('long-running operations', (open) => {
     assert.equal(delivery!.attempts, 1)
     assert.notEqual(delivery!.status, 'pending')
   })
+
+  test('a signal stops deliverDue that waits for a handler; the event is handled again', async (t) => {
+    const { acme, mailkeep } = await open(t, { start: false })
+    const controller = new AbortController()
+    let calls = 0
+    const handler = () => {
+      calls += 1
+      if (calls > 1) return undefined
+      controller.abort(reason)
+      return new Promise(() => {})
+    }
+    const { listDeliveries } = await mailkeep.on('newsletter.sent', handler, { name: 'stuck' })
+    await acme.events.raise({ type: 'newsletter.sent', data: {} })
+    await assert.rejects(mailkeep.deliverDue({ signal: controller.signal }), isReason)
+    assert.equal((await listDeliveries()).data[0]!.status, 'pending')
+    await mailkeep.deliverDue()
+    assert.deepEqual([calls, (await listDeliveries()).data[0]!.status], [2, 'success'])
+  })
+
+  test('a signal stops deliverDue that waits for a stored job', async (t) => {
+    const { acme, mailkeep } = await open(t, { start: false })
+    const list = await acme.lists.create({ name: 'News' })
+    await acme.contacts.addManyToList(list.id, people(1500))
+    await acme.lists.delete(list.id)
+    const controller = new AbortController()
+    const delivering = mailkeep.deliverDue({ signal: controller.signal })
+    controller.abort(reason)
+    await assert.rejects(delivering, isReason)
+    await mailkeep.deliverDue()
+  })
+
+  test('what the caller changes after a call is not saved', async (t) => {
+    const { acme } = await open(t)
+    const list = await acme.lists.create({ name: 'News' })
+    const given = people(3)
+    const saving = acme.contacts.addManyToList(list.id, given)
+    given[1] = { email: 'changed@example.org' }
+    Object.assign(given[2]!, { email: 'late@example.org' })
+    given.push({ email: 'more@example.org' })
+    assert.equal((await saving).length, 3)
+    const { data } = await acme.contacts.list()
+    assert.deepEqual(
+      data.map(({ email }) => email),
+      people(3).map(({ email }) => email),
+    )
+    const { id } = await acme.webhooks.createEndpoint({ url: 'https://example.org/', events: ['newsletter.sent'] })
+    const event = { type: 'newsletter.sent' as const, data: { count: 1 as unknown } }
+    const raising = [acme.events.raise(event), acme.events.raiseMany([event])]
+    event.data.count = 2n
+    await Promise.all(raising)
+    for (const delivery of (await acme.webhooks.listDeliveries(id)).data) {
+      const { payload } = await acme.webhooks.getDelivery(id, delivery.id)
+      assert.deepEqual((payload as { data: object }).data, { count: 1 })
+    }
+  })
 })

@@ -330,15 +330,19 @@ test('a function publicUrl that returns no URL makes no links', async (t) => {
     null,
     5,
     Promise.resolve('https://x.example'),
+    new Error('broken'),
   ]) {
-    const publicUrl = () => url as Any
+    const publicUrl = () => {
+      if (url instanceof Error) throw url
+      return url as Any
+    }
     const webhooks = { allowPrivate: true }
     const mailkeep = await createMailkeep({ database: sqlite(':memory:'), encryptionKey, publicUrl, webhooks })
     t.after(() => mailkeep.close())
     const client = await filled(mailkeep)
     const error = await outcomeOf(() => client.contacts.links(contact))
     assertHelpful(error, String(url), 'validation_failed')
-    assert.match(error!.message, /publicUrl must return/)
+    assert.match(error!.message, /^publicUrl threw an error|publicUrl must return/)
   }
 })
 
@@ -718,5 +722,111 @@ test('an import whose source throws no error is rejected with what it threw', as
     })()
     const importing = kit.client.contacts.import(list.id, source, { format: 'csv' })
     assert.equal(await importing.then(() => 'imported').catch((error) => error), thrown)
+  }
+})
+
+/** Functions with an optional query or caller. */
+const takesQuery: Record<string, (mailkeep: Mailkeep, query: Any) => unknown> = {
+  forClient: (mailkeep, caller) => mailkeep.forClient(1, caller),
+  'contacts.list': (mailkeep, query) => mailkeep.forClient(1).contacts.list(query),
+  'contacts.listJson': (mailkeep, query) => mailkeep.forClient(1).contacts.listJson(query),
+  'contacts.count': (mailkeep, query) => mailkeep.forClient(1).contacts.count(query),
+  'contacts.iterate': (mailkeep, query) => mailkeep.forClient(1).contacts.iterate(query).next(),
+  'contacts.history': (mailkeep, query) => mailkeep.forClient(1).contacts.history(1, query),
+  'contacts.messages': (mailkeep, query) => mailkeep.forClient(1).contacts.messages(1, query),
+  'lists.list': (mailkeep, query) => mailkeep.forClient(1).lists.list(query),
+  'tags.list': (mailkeep, query) => mailkeep.forClient(1).tags.list(query),
+  'topics.list': (mailkeep, query) => mailkeep.forClient(1).topics.list(1, query),
+  'segments.list': (mailkeep, query) => mailkeep.forClient(1).segments.list(query),
+  'newsletters.list': (mailkeep, query) => mailkeep.forClient(1).newsletters.list(query),
+  'sequences.list': (mailkeep, query) => mailkeep.forClient(1).sequences.list(query),
+  'suppressions.list': (mailkeep, query) => mailkeep.forClient(1).suppressions.list(query),
+  'webhooks.listEndpoints': (mailkeep, query) => mailkeep.forClient(1).webhooks.listEndpoints(query),
+  'webhooks.listDeliveries': (mailkeep, query) => mailkeep.forClient(1).webhooks.listDeliveries(1, query),
+  'webhooks.listAllDeliveries': (mailkeep, query) => mailkeep.forClient(1).webhooks.listAllDeliveries(query),
+  'identities.list': (mailkeep, query) => mailkeep.forClient(1).identities.list(query),
+  'imports.list': (mailkeep, query) => mailkeep.forClient(1).imports.list(query),
+  'tokens.list': (mailkeep, query) => mailkeep.forClient(1).tokens.list(query),
+  'auditLog.list': (mailkeep, query) => mailkeep.forClient(1).auditLog.list(query),
+  deliverDue: (mailkeep, query) => mailkeep.deliverDue(query),
+  start: (mailkeep, options) => mailkeep.start(options),
+}
+
+test('a query, a caller and options are objects: null is refused', async (t) => {
+  const webhooks = { allowPrivate: true }
+  const mailkeep = await createMailkeep({ database: sqlite(':memory:'), encryptionKey, webhooks })
+  t.after(() => mailkeep.close())
+  await filled(mailkeep)
+  for (const [name, run] of Object.entries(takesQuery)) {
+    assertHelpful(await outcomeOf(() => run(mailkeep, null)), name, 'validation_failed')
+  }
+  for (const role of ['owner', null, Symbol('admin')] as Any[]) {
+    const refused = await outcomeOf(() => mailkeep.forClient(1, { source: 'api', role }))
+    assert.deepEqual(isMailkeepError(refused) && Object.keys(refused.errors ?? {}), ['role'])
+  }
+})
+
+async function onTwice(mailkeep: Mailkeep): Promise<void> {
+  await mailkeep.on('contact.created', () => {}, { name: 'twice' })
+  await mailkeep.on('contact.created', () => {}, { name: 'twice' })
+}
+
+test('the message of a wrong field names it', async (t) => {
+  const kit = await testMailkeep()
+  t.after(() => kit.close())
+  const { contacts, lists } = kit.client
+  const list = await lists.create({ name: 'News' })
+  const wrong: [message: string, run: () => unknown][] = [
+    ['email must be an e-mail address.', () => contacts.addToList(list.id, { email: 'ada' })],
+    ['email is required.', () => contacts.addToList(list.id, {} as Any)],
+    ['name must not be empty. (and more: see errors)', () => lists.create({ name: '', double_opt_in: 1 } as Any)],
+    ['tags.1 must be a string.', () => contacts.tag({ email: 'ada@example.org' }, { tags: ['a', 1] } as Any)],
+    ['body must be an object.', () => contacts.list(5 as Any)],
+    ['This process already has a handler of that name.', () => onTwice(kit.mailkeep)],
+    ['signal must be an AbortSignal.', () => contacts.addManyToList(list.id, [], { signal: 1 } as Any)],
+  ]
+  for (const [message, run] of wrong) assert.equal((await outcomeOf(run))?.message, message)
+  const long = await outcomeOf(() => contacts.addToList(list.id, { email: 'a@b.example', ['x'.repeat(500)]: 1 } as Any))
+  assert.ok(long!.message.length < 300)
+  const unknown = await outcomeOf(() => contacts.addManyToList(list.id, [], { signl: 1 } as Any))
+  assert.match(unknown!.message, /Known: signal\.$/)
+})
+
+test('a logger that throws stops nothing, and a clock that is wrong is named', async (t) => {
+  const broken = () => {
+    throw new Error('broken')
+  }
+  let clock: Any = Date.now
+  const mailkeep = await createMailkeep({
+    database: sqlite(':memory:'),
+    encryptionKey,
+    logger: { debug: broken, info: broken, warn: broken, error: broken },
+    clock: () => clock(),
+    webhooks: { allowPrivate: true, retryScheduleSeconds: [] },
+  })
+  t.after(() => mailkeep.close())
+  const client = await filled(mailkeep)
+  const { listDeliveries } = await mailkeep.on('newsletter.sent', broken, { name: 'broken' })
+  await client.events.raise({ type: 'newsletter.sent', data: {} })
+  await mailkeep.deliverDue()
+  assert.equal((await listDeliveries()).data[0]?.status, 'failed')
+  for (const wrong of [broken, () => Number.NaN, () => 'now', () => undefined, () => 1e20]) {
+    clock = wrong
+    const error = await outcomeOf(() => client.lists.create({ name: 'Late' }))
+    assertHelpful(error, String(wrong), 'validation_failed')
+    assert.match(error!.message, /clock/)
+  }
+  clock = Date.now
+})
+
+test('an import ends with the error of an async callback', async (t) => {
+  const kit = await testMailkeep()
+  t.after(() => kit.close())
+  const list = await kit.client.lists.create({ name: 'News' })
+  const broken = () => Promise.reject(new Error('broken'))
+  for (const callback of [{ onStart: broken }, { onProgress: broken }, { onResults: broken }]) {
+    const source = ['email\nada@example.org\n']
+    const error = await outcomeOf(() => kit.client.contacts.import(list.id, source, { format: 'csv', ...callback }))
+    assert.equal(error?.message, 'broken')
   }
 })

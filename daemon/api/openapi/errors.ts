@@ -1,4 +1,5 @@
 import { type ErrorCode, errorCodes, type FieldErrors } from '../../../lib/index.ts'
+import { nameField } from '../../../lib/internal.ts'
 import { statusOf } from '../errors.ts'
 import { answerHeaders, headerRefs } from './headers.ts'
 import type { Response } from './operation.ts'
@@ -72,7 +73,10 @@ interface ExampleContext {
 
 function exampleOf(code: ErrorCode, { record, errors, messages: overrides }: ExampleContext): object {
   if (code === 'not_found') return { message: `No such ${record}.`, code }
-  if (code === 'validation_failed') return { message: Object.values(errors)[0]![0]!, code, errors }
+  if (code === 'validation_failed') {
+    const [field, messages] = Object.entries(errors)[0]!
+    return { message: nameField(field, messages[0]!), code, errors }
+  }
   return { message: overrides?.[code] ?? messages[code], code }
 }
 

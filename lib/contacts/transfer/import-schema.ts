@@ -69,9 +69,9 @@ export interface ImportInput extends AbortInput {
   /** Checks every row and stores nothing; default false. */
   readonly dry_run?: boolean | '1' | '0' | 'true' | 'false' | undefined
   /** Called before the source is read, with the id for `imports.get`. */
-  readonly onStart?: ((importId: number) => void) | undefined
-  /** Called after each batch of rows, with the counts so far. */
-  readonly onProgress?: ((counts: ImportCounts) => void) | undefined
+  readonly onStart?: ((importId: number) => unknown) | undefined
+  /** Called after each batch of rows, with the counts so far. The import continues when it resolves. */
+  readonly onProgress?: ((counts: ImportCounts) => unknown) | undefined
   /** Called after each batch with the result of each row. The import continues when it resolves. */
   readonly onResults?: ((results: readonly ImportRowResult[]) => void | Promise<void>) | undefined
 }
@@ -111,8 +111,8 @@ export const ImportOptions = closedObject(
   {
     ...fields,
     ...abortField,
-    onStart: functionField<(importId: number) => void>(),
-    onProgress: functionField<(counts: ImportCounts) => void>(),
+    onStart: functionField<(importId: number) => unknown>(),
+    onProgress: functionField<(counts: ImportCounts) => unknown>(),
     onResults: functionField<(results: readonly ImportRowResult[]) => void | Promise<void>>(),
   },
   Object.keys(fields) as (keyof typeof fields)[],

@@ -70,7 +70,7 @@ export async function importContacts(
   const progress: Counts = { total: 0, created: 0, updated: 0, skipped: 0, refused: 0 }
   const recorder = await recordImport(ctx, { list_id: listId, dry_run }, progress)
   try {
-    onStart?.(recorder.id)
+    await onStart?.(recorder.id)
     const change: AuditedChange =
       listId === null ? { type: 'import.created', targetId: recorder.id } : { type: 'list.imported', targetId: listId }
     const refused_rows = await load(ctx, { listId, change }, source, parsed, progress)
@@ -124,7 +124,7 @@ async function load(
     for (const [at, { line }] of rows.entries()) add(line, outcomes[at]!)
     await onResults?.(rows.map((row, at) => rowResult(row, outcomes[at]!)))
     const { total, created, updated, refused } = progress
-    onProgress?.({ total, created, updated, refused })
+    await onProgress?.({ total, created, updated, refused })
   }
   return refusedRows
 }

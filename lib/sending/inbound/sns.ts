@@ -124,7 +124,7 @@ function parseNotification(body: string): Notification {
   }
   const result = v.safeParse(Notification, json)
   if (result.success) return result.output
-  throw invalid(v.getDotPath(result.issues[0]) ?? 'body', 'This is not a notification of Amazon SNS.')
+  throw invalid(v.getDotPath(result.issues[0]) ?? 'body', 'The body is not a notification of Amazon SNS.')
 }
 
 function checkAge({ Timestamp }: Notification, now: number): void {

@@ -20,8 +20,8 @@ export interface Handling {
   /** The attempt's number, from 1. Redeliveries continue the count. */
   readonly attempt: number
   /**
-   * Aborted when the subscriber is removed in this process, when mailkeep closes and the time limit of `close()` ends, or
-   * when the claim was lost: another process may handle the event then.
+   * Aborted when the subscriber is removed in this process, when mailkeep closes and the time limit of `close()` ends,
+   * when the signal of `deliverDue()` is aborted, or when the claim was lost: another process may handle the event then.
    */
   readonly signal: AbortSignal
 }
