@@ -456,3 +456,28 @@ consoleTest('what is written stays on the page when the session ends', async (wo
   await page.getByRole('button', { name: 'Save step' }).click()
   await page.getByText('The steps are saved.').waitFor()
 })
+
+consoleTest('the steps that another admin adds stay', async ({ page, visit, data, allowErrors }) => {
+  allowErrors()
+  interface Steps {
+    readonly steps: readonly { readonly id: number; readonly subject: string }[]
+  }
+  const step = (subject: string) => ({ delay_seconds: 0, subject, html: link })
+  const subjects = async () => (await data<Steps>('GET', '/sequences/1')).steps.map(({ subject }) => subject)
+  await data('POST', '/sequences', { name: 'Welcome', status: 'paused' })
+  const { steps } = await data<Steps>('PUT', '/sequences/1/steps', { steps: [step('First'), step('Second')] })
+  await visit('/console/sequences/1')
+  await page.getByRole('button', { name: 'Edit First' }).click()
+  await page.getByLabel('Subject').fill('Hello')
+  const stored = steps.map(({ id, subject }) => ({ ...step(subject), id }))
+  await data('PUT', '/sequences/1/steps', { steps: [step('Added'), ...stored] })
+  await page.getByRole('button', { name: 'Save step' }).click()
+  await page.getByText('The steps are saved.').waitFor()
+  assert.deepEqual(await subjects(), ['Added', 'Hello', 'Second'])
+  await page.getByRole('button', { name: 'Edit Second' }).click()
+  await page.getByLabel('Subject').fill('Mine')
+  await data('PUT', '/sequences/1/steps', { steps: [stored[0]] })
+  await page.getByRole('button', { name: 'Save step' }).click()
+  await page.getByRole('alert').getByText('This step has been removed.').waitFor()
+  assert.equal(await page.getByLabel('Subject').inputValue(), 'Mine')
+})
