@@ -2,6 +2,7 @@ import { signal } from '@preact/signals'
 import { type ComponentChildren, createContext } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
+import { attempt } from './notice.tsx'
 
 /** Keeps the dialog around a form open, so that the answer of its request is seen. */
 export const DialogLock = createContext<(isLocked: boolean) => void>(() => {})
@@ -74,6 +75,11 @@ export function confirm(question: Question): Promise<boolean> {
       },
     }
   })
+}
+
+/** Asks before an action that cannot be undone, then runs it. Its error is shown. @returns Whether it succeeded. */
+export async function confirmAndRun(question: Question, run: () => Promise<unknown>, done?: string): Promise<boolean> {
+  return (await confirm({ ...question, isDangerous: true })) && (await attempt(run, done))
 }
 
 /** Shows the question of `confirm`. It ends with the page that asks it, and with the session. */

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { api, dataOf, RequestError, type Schemas } from '../api.ts'
 import { firstContent } from '../newsletters/content.tsx'
 import { RowButton } from '../parts/buttons.tsx'
-import { confirm } from '../parts/dialog.tsx'
+import { confirmAndRun } from '../parts/dialog.tsx'
 import { attempt, say } from '../parts/notice.tsx'
 import { duration } from '../parts/time.tsx'
 import { may } from '../session.ts'
@@ -31,7 +31,7 @@ export function Steps({ sequence, set }: { sequence: Sequence; set(sequence: Seq
       }),
     )
   const remove = async ({ id, subject }: Step) => {
-    const agreed = await confirm({
+    const question = {
       title: 'Remove this step?',
       text: (
         <p>
@@ -39,9 +39,8 @@ export function Steps({ sequence, set }: { sequence: Sequence; set(sequence: Seq
         </p>
       ),
       action: 'Remove',
-      isDangerous: true,
-    })
-    if (agreed) await attempt(() => save((stored) => stored.filter((step) => step.id !== id)))
+    }
+    await confirmAndRun(question, () => save((stored) => stored.filter((step) => step.id !== id)))
   }
   return (
     <section>
