@@ -60,6 +60,9 @@ export async function dataOf<T>(
 /** Returns the error of an answer that is not successful. */
 export function errorOf(response: Response, body: unknown): RequestError {
   const { message, code, errors } = (typeof body === 'object' && body !== null ? body : {}) as Partial<Schemas['Error']>
+  if (response.status === 401) {
+    return new RequestError('The session had ended, so nothing was done. Try again.', 'unauthenticated', response)
+  }
   return new RequestError(message ?? `The server answered ${response.status}.`, code ?? 'unknown', response, errors)
 }
 

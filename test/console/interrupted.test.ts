@@ -453,6 +453,7 @@ consoleTest('what is written stays on the page when the session ends', async (wo
   await page.getByRole('button', { name: 'Save step' }).click()
   await signInAgain()
   assert.equal(await page.getByLabel('Subject').inputValue(), 'Hello')
+  await page.getByRole('alert').getByText('The session had ended, so nothing was done.').waitFor()
   await page.getByRole('button', { name: 'Save step' }).click()
   await page.getByText('The steps are saved.').waitFor()
 })
