@@ -1,7 +1,7 @@
 /** Calls of the public API. The console uses nothing else. */
 import createClient from 'openapi-fetch'
 import type { components, paths } from '../client/api.ts'
-import { signOut, token } from './session.ts'
+import { expire, token } from './session.ts'
 
 export type Schemas = components['schemas']
 
@@ -36,7 +36,7 @@ export async function authorized(request: Request): Promise<Response> {
   }
   const isOfApi = new URL(request.url).pathname.startsWith('/api/')
   if (response.status === 401 && isOfApi && used !== undefined && used === token.value) {
-    signOut('The token is not valid, or no longer. Sign in with another one.')
+    expire('The token is not valid, or no longer. Sign in with another one.')
   }
   return response
 }
@@ -60,6 +60,9 @@ export async function dataOf<T>(
 /** Returns the error of an answer that is not successful. */
 export function errorOf(response: Response, body: unknown): RequestError {
   const { message, code, errors } = (typeof body === 'object' && body !== null ? body : {}) as Partial<Schemas['Error']>
+  if (response.status === 401) {
+    return new RequestError('The session had ended, so nothing was done. Try again.', 'unauthenticated', response)
+  }
   return new RequestError(message ?? `The server answered ${response.status}.`, code ?? 'unknown', response, errors)
 }
 

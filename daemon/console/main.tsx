@@ -17,7 +17,7 @@ import { Page } from './parts/page.tsx'
 import { Segments } from './segments/segments.tsx'
 import { SequencePage } from './sequences/sequence.tsx'
 import { Sequences } from './sequences/sequences.tsx'
-import { isPortal, token } from './session.ts'
+import { isPortal, sessionNumber } from './session.ts'
 import { Shell } from './shell/shell.tsx'
 import './style/style.css'
 import { Suppressions } from './suppressions/suppressions.tsx'
@@ -31,7 +31,7 @@ function Console() {
   return (
     <LocationProvider>
       {/* The key: nothing of the last session may stay on the page. */}
-      <Shell key={token.value}>
+      <Shell key={sessionNumber.value}>
         <Router>
           <Route path="/" component={Overview} />
           <Route path="/console" component={Overview} />

@@ -28,8 +28,10 @@ export function may(needed: Role): boolean {
   return role.value === undefined || ranks[role.value] >= ranks[needed]
 }
 
-/** Why the last session ended, for the sign-in form. */
+/** Why the API ended the session, for the sign-in form. */
 export const endedBecause = signal<string | undefined>(undefined)
+/** Changes when the user ends the session: nothing of it may stay on the page. */
+export const sessionNumber = signal(0)
 
 effect(() => {
   if (token.value === undefined) storage?.removeItem(storageKey)
@@ -68,8 +70,14 @@ export function signIn(given: string): void {
   token.value = given
 }
 
-/** @param reason Why the session ended, unless the user ended it. */
-export function signOut(reason?: string): void {
+/** Ends the session for the user. */
+export function signOut(): void {
+  sessionNumber.value++
+  expire(undefined)
+}
+
+/** Ends the session for the API. The page stays until the user has signed in again, with the words that are not saved. */
+export function expire(reason: string | undefined): void {
   endedBecause.value = reason
   if (!isPortal) role.value = undefined
   tokenId.value = undefined

@@ -415,3 +415,70 @@ consoleTest('the token of the session is marked', async ({ page, visit }) => {
   await page.getByRole('button', { name: /^Revoke/ }).click()
   await page.getByRole('dialog').getByText('you will be signed out').waitFor()
 })
+
+consoleTest('what is written stays on the page when the session ends', async (world) => {
+  const { page, data, url, allowErrors } = world
+  allowErrors()
+  await data('POST', '/newsletters', { subject: 'Old', html: link })
+  await data('POST', '/newsletters/1/send', { at: '2040-01-01T00:00:00Z' }) // it is not saved while one writes
+  await data('POST', '/sequences', { name: 'Welcome', status: 'paused' })
+  const newToken = () => data<{ id: number; token: string }>('POST', '/tokens', { name: 'mine', role: 'admin' })
+  let { id, token } = await newToken()
+  const signInAgain = async () => {
+    const dialog = page.getByRole('dialog', { name: 'Sign in again' })
+    await dialog.getByText('The token is not valid').waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Escape')
+    ;({ id, token } = await newToken())
+    await dialog.getByLabel('API token').fill(token)
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+  }
+  await page.goto(`${url}/#token=${token}`)
+  await heading(page, 'Overview')
+  await page.goto(`${url}/console/newsletters/1`)
+  await page.getByLabel('Subject').fill('New')
+  await page.getByText('The last change is not saved.').waitFor()
+  await data('DELETE', `/tokens/${id}`)
+  await signInAgain() // the page asks for the newsletter every two seconds
+  assert.equal(await page.getByLabel('Subject').inputValue(), 'New')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('The newsletter is saved.').waitFor()
+  assert.equal((await data<Newsletter>('GET', '/newsletters/1')).subject, 'New')
+
+  await page.goto(`${url}/console/sequences/1`)
+  await page.getByRole('button', { name: 'New step' }).click()
+  await page.getByLabel('Subject').fill('Hello')
+  await data('DELETE', `/tokens/${id}`)
+  await page.getByRole('button', { name: 'Save step' }).click()
+  await signInAgain()
+  assert.equal(await page.getByLabel('Subject').inputValue(), 'Hello')
+  await page.getByRole('alert').getByText('The session had ended, so nothing was done.').waitFor()
+  await page.getByRole('button', { name: 'Save step' }).click()
+  await page.getByText('The steps are saved.').waitFor()
+})
+
+consoleTest('the steps that another admin adds stay', async ({ page, visit, data, allowErrors }) => {
+  allowErrors()
+  interface Steps {
+    readonly steps: readonly { readonly id: number; readonly subject: string }[]
+  }
+  const step = (subject: string) => ({ delay_seconds: 0, subject, html: link })
+  const subjects = async () => (await data<Steps>('GET', '/sequences/1')).steps.map(({ subject }) => subject)
+  await data('POST', '/sequences', { name: 'Welcome', status: 'paused' })
+  const { steps } = await data<Steps>('PUT', '/sequences/1/steps', { steps: [step('First'), step('Second')] })
+  await visit('/console/sequences/1')
+  await page.getByRole('button', { name: 'Edit First' }).click()
+  await page.getByLabel('Subject').fill('Hello')
+  const stored = steps.map(({ id, subject }) => ({ ...step(subject), id }))
+  await data('PUT', '/sequences/1/steps', { steps: [step('Added'), ...stored] })
+  await page.getByRole('button', { name: 'Save step' }).click()
+  await page.getByText('The steps are saved.').waitFor()
+  assert.deepEqual(await subjects(), ['Added', 'Hello', 'Second'])
+  await page.getByRole('button', { name: 'Edit Second' }).click()
+  await page.getByLabel('Subject').fill('Mine')
+  await data('PUT', '/sequences/1/steps', { steps: [stored[0]] })
+  await page.getByRole('button', { name: 'Save step' }).click()
+  await page.getByRole('alert').getByText('This step has been removed.').waitFor()
+  assert.equal(await page.getByLabel('Subject').inputValue(), 'Mine')
+})

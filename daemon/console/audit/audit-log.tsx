@@ -39,11 +39,15 @@ export function AuditLog() {
 const columns: readonly Column<Schemas['AuditEntry']>[] = [
   {
     title: 'Change',
-    cell: ({ type }) => (
-      <a href={`/console/audit?type=${type}`} data-row>
-        {type}
-      </a>
-    ),
+    cell: ({ type }) => {
+      const [kind, done] = type.split('.')
+      return (
+        <a href={`/console/audit?type=${type}`} data-row>
+          {kind}.<wbr />
+          {done}
+        </a>
+      )
+    },
   },
   { title: 'Record', cell: (entry) => <Target entry={entry} /> },
   {

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { MailingTable } from '../newsletters/messages.tsx'
-import { confirm } from '../parts/dialog.tsx'
+import { confirmAndRun } from '../parts/dialog.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Later, Page } from '../parts/page.tsx'
@@ -34,7 +34,7 @@ export function ContactPage() {
     )
   }
   const erase = async ({ id, email }: Contact) => {
-    const agreed = await confirm({
+    const question = {
       title: 'Erase this contact?',
       text: (
         <p>
@@ -42,10 +42,9 @@ export function ContactPage() {
         </p>
       ),
       action: 'Erase',
-      isDangerous: true,
-    })
+    }
     const call = () => answerOf(api.DELETE('/api/v1/contacts/{contactId}', { params: { path: { contactId: id } } }))
-    if (agreed) setErased(await attempt(call))
+    if (await confirmAndRun(question, call)) setErased(true)
   }
   return (
     <RecordPage of={contact} id={contactId} noun="Contact" back={back}>

@@ -2,9 +2,8 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Schemas } from '../api.ts'
 import { NewButton, RowButton } from '../parts/buttons.tsx'
-import { confirm } from '../parts/dialog.tsx'
+import { confirmAndRun } from '../parts/dialog.tsx'
 import { Empty } from '../parts/load.tsx'
-import { attempt } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { Listing, timeColumn, usePage } from '../parts/table.tsx'
 import { number } from '../parts/time.tsx'
@@ -52,8 +51,8 @@ export function Groups<T extends Group>({ noun, title, about, load, create, rena
   }
   const remove = async ({ id, name }: T) => {
     const text = <p>{props.consequence(name)} This cannot be undone.</p>
-    const agreed = await confirm({ title: `Delete this ${noun}?`, text, action: 'Delete', isDangerous: true })
-    if (agreed && (await attempt(() => props.remove(id), `The ${noun} is deleted.`))) groups.reload()
+    const question = { title: `Delete this ${noun}?`, text, action: 'Delete' }
+    if (await confirmAndRun(question, () => props.remove(id), `The ${noun} is deleted.`)) groups.reload()
   }
   return (
     <Page title={title} actions={may('member') && <NewButton onClick={() => setEdited('new')}>New {noun}</NewButton>}>

@@ -1,9 +1,8 @@
 import { useState } from 'preact/hooks'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { NewButton, RowButton } from '../parts/buttons.tsx'
-import { confirm } from '../parts/dialog.tsx'
+import { confirmAndRun } from '../parts/dialog.tsx'
 import { Empty, useLoad } from '../parts/load.tsx'
-import { attempt } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { RecordPage, useRecordId } from '../parts/record.tsx'
 import { type Column, Listing, timeColumn, usePage } from '../parts/table.tsx'
@@ -44,7 +43,7 @@ function ListView({ list }: { list: Schemas['List'] }) {
     topics.reload()
   }
   const remove = async ({ id, name }: Topic) => {
-    const agreed = await confirm({
+    const question = {
       title: 'Delete this topic?',
       text: (
         <p>
@@ -52,10 +51,9 @@ function ListView({ list }: { list: Schemas['List'] }) {
         </p>
       ),
       action: 'Delete',
-      isDangerous: true,
-    })
+    }
     const call = () => answerOf(api.DELETE('/api/v1/topics/{topicId}', { params: { path: { topicId: id } } }))
-    if (agreed && (await attempt(call, 'The topic is deleted.'))) topics.reload()
+    if (await confirmAndRun(question, call, 'The topic is deleted.')) topics.reload()
   }
   return (
     <Page

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { NewButton, RowButton } from '../parts/buttons.tsx'
-import { confirm, Dialog } from '../parts/dialog.tsx'
+import { confirmAndRun, Dialog } from '../parts/dialog.tsx'
 import { Field, Form, textOf } from '../parts/form.tsx'
 import { Empty } from '../parts/load.tsx'
 import { attempt, say } from '../parts/notice.tsx'
@@ -23,15 +23,14 @@ export function Identities() {
     identities.reload()
   }
   const remove = async ({ id, email }: Identity) => {
-    const agreed = await confirm({
+    const question = {
       title: 'Delete this identity?',
       text: <p>No mail can be sent from {email} then.</p>,
       action: 'Delete',
-      isDangerous: true,
-    })
+    }
     const path = { params: { path: { emailIdentityId: id } } }
     const call = () => answerOf(api.DELETE('/api/v1/email-identities/{emailIdentityId}', path))
-    if (agreed && (await attempt(call, 'The identity is deleted.'))) identities.reload()
+    if (await confirmAndRun(question, call, 'The identity is deleted.')) identities.reload()
   }
   const refresh = async ({ id, identity_status }: Identity) => {
     const path = { params: { path: { emailIdentityId: id } } }
@@ -49,7 +48,11 @@ export function Identities() {
       <p class="prose">
         Newsletters are sent from these addresses. While mails are written as files, they need not be verified. With
         Amazon SES, refresh an identity after its owner has followed the link that Amazon mails. With another mail
-        server, add it on the server: <code>mailkeep identity add --status verified</code>.
+        server, add it on the server:{' '}
+        <code>
+          mailkeep identity add <span class="nowrap">--status verified</span>
+        </code>
+        .
       </p>
       <Listing
         of={identities}

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useLocation } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
-import { confirm } from '../parts/dialog.tsx'
+import { confirmAndRun } from '../parts/dialog.tsx'
 import type { SaveState } from '../parts/form.tsx'
 import { type Loading, useLoad, useReload } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
@@ -62,14 +62,13 @@ function NewsletterView({ newsletter, set, reload }: NewsletterViewProps) {
       route(`/console/newsletters/${id}`)
     }, 'This is the copy: a new draft.')
   const remove = async () => {
-    const agreed = await confirm({
+    const question = {
       title: 'Delete this newsletter?',
       text: <p>Its messages are deleted, too. This cannot be undone.</p>,
       action: 'Delete',
-      isDangerous: true,
-    })
+    }
     const call = () => answerOf(api.DELETE('/api/v1/newsletters/{newsletterId}', path))
-    if (agreed && (await attempt(call, 'The newsletter is deleted.'))) route(back.href)
+    if (await confirmAndRun(question, call, 'The newsletter is deleted.')) route(back.href)
   }
   const canChange = (status === 'draft' && may('member')) || (status === 'scheduled' && may('admin'))
   const canDelete = !isUnderWay(newsletter) && may(status === 'draft' ? 'member' : 'admin')

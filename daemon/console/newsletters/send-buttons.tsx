@@ -1,7 +1,7 @@
 import { effect, type Signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { api, dataOf, RequestError, type Schemas } from '../api.ts'
-import { confirm, Dialog } from '../parts/dialog.tsx'
+import { confirm, confirmAndRun, Dialog } from '../parts/dialog.tsx'
 import { Field, Form, type SaveState, textOf } from '../parts/form.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { number } from '../parts/time.tsx'
@@ -52,14 +52,13 @@ export function SendButtons({ newsletter, audience, state, set }: SendButtonsPro
   const pause = () =>
     change(() => dataOf(api.POST('/api/v1/newsletters/{newsletterId}/pause', path)), 'The newsletter is paused.')
   const cancel = async () => {
-    const agreed = await confirm({
+    const question = {
       title: 'Cancel this newsletter?',
       text: <p>Its pending messages are skipped. This cannot be undone.</p>,
       action: 'Cancel the newsletter',
-      isDangerous: true,
-    })
-    const call = () => dataOf(api.POST('/api/v1/newsletters/{newsletterId}/cancel', path))
-    if (agreed) await change(call, 'The newsletter is cancelled.')
+    }
+    const call = async () => set(await dataOf(api.POST('/api/v1/newsletters/{newsletterId}/cancel', path)))
+    await confirmAndRun(question, call, 'The newsletter is cancelled.')
   }
   const isWaiting = status === 'draft' || status === 'scheduled'
   return (

@@ -2,12 +2,21 @@ import { signal } from '@preact/signals'
 import { type ComponentChildren, createContext } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
+import { attempt } from './notice.tsx'
 
 /** Keeps the dialog around a form open, so that the answer of its request is seen. */
 export const DialogLock = createContext<(isLocked: boolean) => void>(() => {})
 
+interface DialogProps {
+  readonly title: string
+  /** It cannot be closed before its form succeeds. */
+  readonly isRequired?: boolean
+  readonly close: () => void
+  readonly children: ComponentChildren
+}
+
 /** A modal dialog. The browser keeps the focus inside, and Escape closes it. */
-export function Dialog({ title, close, children }: { title: string; close(): void; children: ComponentChildren }) {
+export function Dialog({ title, isRequired = false, close, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
   const [isLocked, setLocked] = useState(false)
@@ -24,13 +33,21 @@ export function Dialog({ title, close, children }: { title: string; close(): voi
       ref={ref}
       aria-labelledby={id}
       onClose={close}
-      onKeyDown={(event) => isLocked && event.key === 'Escape' && event.preventDefault()}
+      onKeyDown={(event) => (isLocked || isRequired) && event.key === 'Escape' && event.preventDefault()}
     >
       <header>
         <h2 id={id}>{title}</h2>
-        <button type="button" class="plain" aria-label="Close" disabled={isLocked} onClick={() => ref.current?.close()}>
-          ✕
-        </button>
+        {!isRequired && (
+          <button
+            type="button"
+            class="plain"
+            aria-label="Close"
+            disabled={isLocked}
+            onClick={() => ref.current?.close()}
+          >
+            ✕
+          </button>
+        )}
       </header>
       <DialogLock.Provider value={setLocked}>{children}</DialogLock.Provider>
     </dialog>
@@ -58,6 +75,11 @@ export function confirm(question: Question): Promise<boolean> {
       },
     }
   })
+}
+
+/** Asks before an action that cannot be undone, then runs it. Its error is shown. @returns Whether it succeeded. */
+export async function confirmAndRun(question: Question, run: () => Promise<unknown>, done?: string): Promise<boolean> {
+  return (await confirm({ ...question, isDangerous: true })) && (await attempt(run, done))
 }
 
 /** Shows the question of `confirm`. It ends with the page that asks it, and with the session. */

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { RequestError } from '../api.ts'
+import { endedBecause, token } from '../session.ts'
 
 export interface Loading<T> {
   readonly value: T | undefined
@@ -23,7 +24,7 @@ interface State<T> {
 
 /**
  * Loads data, and loads it again when a key changes. The previous data is shown until then. It also stays when it cannot
- * be loaded again because the server cannot be reached or is busy.
+ * be loaded again because the server cannot be reached or is busy, or the session has ended.
  *
  * @param keys What `load` depends on.
  */
@@ -31,6 +32,7 @@ export function useLoad<T>(load: () => Promise<T>, keys: readonly unknown[]): Lo
   const [state, setState] = useState<State<T>>({ isLoading: true })
   const [round, setRound] = useState(0)
   useEffect(() => {
+    if (endedBecause.peek() !== undefined && state.value !== undefined) return // until the user has signed in again
     let isCurrent = true
     setState((previous) => ({ ...previous, isLoading: true }))
     const begun = async () => await load() // also catches what `load` throws before it waits
@@ -47,7 +49,7 @@ export function useLoad<T>(load: () => Promise<T>, keys: readonly unknown[]): Lo
     return () => {
       isCurrent = false
     }
-  }, [...keys, round])
+  }, [...keys, round, token.value])
   return {
     value: state.value,
     error: state.error,
@@ -60,7 +62,7 @@ export function useLoad<T>(load: () => Promise<T>, keys: readonly unknown[]): Lo
 function isTemporary(error: unknown): boolean {
   if (!(error instanceof RequestError)) return false
   const { status } = error
-  return status === undefined || status === 429 || status >= 500
+  return status === undefined || status === 401 || status === 429 || status >= 500
 }
 
 function isSame(before: readonly unknown[] | undefined, keys: readonly unknown[]): boolean {

@@ -1,9 +1,8 @@
 import { useState } from 'preact/hooks'
 import { answerOf, api, type Schemas } from '../api.ts'
 import { NewButton, RowButton } from '../parts/buttons.tsx'
-import { confirm } from '../parts/dialog.tsx'
+import { confirmAndRun } from '../parts/dialog.tsx'
 import { Empty } from '../parts/load.tsx'
-import { attempt } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { type Column, Listing, timeColumn, usePage } from '../parts/table.tsx'
 import { may } from '../session.ts'
@@ -18,7 +17,7 @@ export function Segments() {
   const [isDeclaring, setDeclaring] = useState(false)
   const segments = usePage((query) => answerOf(api.GET('/api/v1/segments', { params: { query } })))
   const remove = async ({ id, name }: Segment) => {
-    const agreed = await confirm({
+    const question = {
       title: 'Delete this segment?',
       text: (
         <p>
@@ -26,11 +25,10 @@ export function Segments() {
         </p>
       ),
       action: 'Delete',
-      isDangerous: true,
-    })
+    }
     const path = { params: { path: { segmentId: id } } }
     const call = () => answerOf(api.DELETE('/api/v1/segments/{segmentId}', path))
-    if (agreed && (await attempt(call, 'The segment is deleted.'))) segments.reload()
+    if (await confirmAndRun(question, call, 'The segment is deleted.')) segments.reload()
   }
   return (
     <Page

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { Messages } from '../newsletters/messages.tsx'
-import { confirm } from '../parts/dialog.tsx'
+import { confirmAndRun } from '../parts/dialog.tsx'
 import { useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Later, Page, useQuery } from '../parts/page.tsx'
@@ -53,14 +53,13 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
       uncertain === 'skip' ? 'The uncertain messages are skipped.' : 'The uncertain messages are sent again.',
     )
   const remove = async () => {
-    const agreed = await confirm({
+    const question = {
       title: 'Delete this sequence?',
       text: <p>Its enrolments and messages are deleted, too. This cannot be undone.</p>,
       action: 'Delete',
-      isDangerous: true,
-    })
+    }
     const call = () => answerOf(api.DELETE('/api/v1/sequences/{sequenceId}', path))
-    if (agreed && (await attempt(call, 'The sequence is deleted.'))) route(back.href)
+    if (await confirmAndRun(question, call, 'The sequence is deleted.')) route(back.href)
   }
   return (
     <Page

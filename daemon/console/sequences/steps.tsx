@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks'
-import { api, dataOf, type Schemas } from '../api.ts'
+import { api, dataOf, RequestError, type Schemas } from '../api.ts'
 import { firstContent } from '../newsletters/content.tsx'
 import { RowButton } from '../parts/buttons.tsx'
-import { confirm } from '../parts/dialog.tsx'
+import { confirmAndRun } from '../parts/dialog.tsx'
 import { attempt, say } from '../parts/notice.tsx'
 import { duration } from '../parts/time.tsx'
 import { may } from '../session.ts'
@@ -12,47 +12,55 @@ type Sequence = Schemas['Sequence']
 
 /** The mails of a sequence, in their order. */
 export function Steps({ sequence, set }: { sequence: Sequence; set(sequence: Sequence): void }) {
-  const [edited, setEdited] = useState<number>()
-  const steps: readonly Step[] = sequence.steps.map(({ position: _, ...step }) => step)
-  const save = async (changed: readonly Step[]) => {
+  const [edited, setEdited] = useState<Step['id'] | 'new'>()
+  const steps = stepsOf(sequence)
+  /** Changes the steps as they are stored now: another admin may have changed them since the page was opened. */
+  const save = async (change: (stored: readonly Step[]) => readonly Step[]) => {
     const path = { params: { path: { sequenceId: sequence.id } } }
-    set(await dataOf(api.PUT('/api/v1/sequences/{sequenceId}/steps', { ...path, body: { steps: [...changed] } })))
+    const stored = stepsOf(await dataOf(api.GET('/api/v1/sequences/{sequenceId}', path)))
+    const body = { steps: [...change(stored)] }
+    set(await dataOf(api.PUT('/api/v1/sequences/{sequenceId}/steps', { ...path, body })))
     setEdited(undefined)
     say('The steps are saved.')
   }
-  const moveUp = (at: number) => attempt(() => save(steps.with(at - 1, steps[at]!).with(at, steps[at - 1]!)))
-  const remove = async (at: number) => {
-    const agreed = await confirm({
+  const moveUp = ({ id }: Step) =>
+    attempt(() =>
+      save((stored) => {
+        const at = placeOf(id, stored)
+        return at === 0 ? stored : stored.with(at - 1, stored[at]!).with(at, stored[at - 1]!)
+      }),
+    )
+  const remove = async ({ id, subject }: Step) => {
+    const question = {
       title: 'Remove this step?',
       text: (
         <p>
-          <strong>{steps[at]?.subject}</strong> is not sent any more.
+          <strong>{subject}</strong> is not sent any more.
         </p>
       ),
       action: 'Remove',
-      isDangerous: true,
-    })
-    if (agreed) await attempt(() => save(steps.toSpliced(at, 1)))
+    }
+    await confirmAndRun(question, () => save((stored) => stored.filter((step) => step.id !== id)))
   }
   return (
     <section>
       <div class="head">
         <h2>Steps</h2>
         {may('admin') && edited === undefined && (
-          <button type="button" data-new onClick={() => setEdited(steps.length)}>
+          <button type="button" data-new onClick={() => setEdited('new')}>
             New step
           </button>
         )}
       </div>
       {steps.length === 0 && edited === undefined && <p class="muted">None yet.</p>}
       {steps.map((step, at) =>
-        edited === at ? (
+        edited === step.id ? (
           <StepForm
             key={step.id}
             sequenceId={sequence.id}
             step={step}
             cancel={() => setEdited(undefined)}
-            save={(changed) => save(steps.with(at, changed))}
+            save={(changed) => save((stored) => stored.with(placeOf(step.id, stored), changed))}
           />
         ) : (
           <div key={step.id} class="membership">
@@ -66,23 +74,34 @@ export function Steps({ sequence, set }: { sequence: Sequence; set(sequence: Seq
               </span>
               {may('admin') && edited === undefined && (
                 <span>
-                  {at > 0 && <RowButton action="Move up" of={step.subject} onClick={() => moveUp(at)} />}
-                  <RowButton action="Edit" of={step.subject} onClick={() => setEdited(at)} />
-                  <RowButton action="Remove" of={step.subject} onClick={() => remove(at)} />
+                  {at > 0 && <RowButton action="Move up" of={step.subject} onClick={() => moveUp(step)} />}
+                  <RowButton action="Edit" of={step.subject} onClick={() => setEdited(step.id)} />
+                  <RowButton action="Remove" of={step.subject} onClick={() => remove(step)} />
                 </span>
               )}
             </div>
           </div>
         ),
       )}
-      {edited === steps.length && (
+      {edited === 'new' && (
         <StepForm
           sequenceId={sequence.id}
           step={{ delay_seconds: 24 * secondsPerHour, subject: '', html: firstContent }}
           cancel={() => setEdited(undefined)}
-          save={(added) => save([...steps, added])}
+          save={(added) => save((stored) => [...stored, added])}
         />
       )}
     </section>
   )
+}
+
+function stepsOf({ steps }: Sequence): readonly Step[] {
+  return steps.map(({ position: _, ...step }) => step)
+}
+
+/** @throws RequestError Another admin has removed the step. */
+function placeOf(id: Step['id'], steps: readonly Step[]): number {
+  const at = steps.findIndex((step) => step.id === id)
+  if (at >= 0) return at
+  throw new RequestError('This step has been removed. Copy what you need, then reload the page.', 'not_found')
 }

@@ -6,10 +6,10 @@ import { Confirmation, Dialog } from '../parts/dialog.tsx'
 import { ErrorBox } from '../parts/load.tsx'
 import { Notices } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
-import { isPortal, may, role, signOut, token, tokenId } from '../session.ts'
+import { endedBecause, isPortal, may, role, signOut, token, tokenId } from '../session.ts'
 import { isHelpOpen, listenForKeys } from './keyboard.ts'
 import { isWithin, sections } from './sections.ts'
-import { SignIn } from './sign-in.tsx'
+import { SignIn, SignInAgain } from './sign-in.tsx'
 
 /** The frame of every view: navigation, keys, notices and questions. */
 export function Shell({ children }: { children: ComponentChildren }) {
@@ -20,7 +20,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   useEffect(() => void findRole(), [token.value])
   const section = sections.find((one) => isWithin(path, one))
   const mustSignIn = token.value === undefined && path !== '/docs'
-  if (mustSignIn) return <SignIn />
+  if (mustSignIn && (isPortal || endedBecause.value === undefined)) return <SignIn />
   return (
     <div class={isMenuOpen ? 'shell open' : 'shell'}>
       <a class="skip" href="#main">
@@ -58,9 +58,15 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <main id="main" tabIndex={-1}>
         {section && !may(section.role ?? 'viewer') ? <Forbidden title={section.title} /> : <View>{children}</View>}
       </main>
-      <Notices />
-      <Confirmation />
-      {isHelpOpen.value && <Help />}
+      {mustSignIn ? (
+        <SignInAgain />
+      ) : (
+        <>
+          <Notices />
+          <Confirmation />
+          {isHelpOpen.value && <Help />}
+        </>
+      )}
     </div>
   )
 }

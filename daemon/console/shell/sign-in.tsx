@@ -1,5 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { errorOf, RequestError } from '../api.ts'
+import { Dialog } from '../parts/dialog.tsx'
 import { Field, Form, textOf } from '../parts/form.tsx'
 import { endedBecause, isPortal, signIn } from '../session.ts'
 
@@ -19,21 +20,7 @@ export function SignIn() {
   return (
     <main class="sign-in">
       <h1>mailkeep</h1>
-      {endedBecause.value && (
-        <p class="error" role="alert">
-          {endedBecause.value}
-        </p>
-      )}
-      <Form action="Sign in" submit={(fields) => tryToken(textOf(fields, 'token'))}>
-        <Field
-          label="API token"
-          name="token"
-          type="password"
-          required
-          hint="It stays in this tab. Closing the tab signs out."
-          pattern="\s*[A-Za-z0-9._~+\/\-]+=*\s*"
-        />
-      </Form>
+      <TokenForm />
       <p class="muted">
         The first start prints a token or writes it to a file. <code>mailkeep token create</code> makes another.
       </p>
@@ -41,6 +28,33 @@ export function SignIn() {
         <a href="/docs">API documentation</a>
       </p>
     </main>
+  )
+}
+
+/** Asks for a token over the page whose session has ended. What is written there stays. */
+export function SignInAgain() {
+  return (
+    <Dialog title="Sign in again" isRequired close={() => {}}>
+      <div class="body">
+        <p role="alert">{endedBecause.value} What you have written stays on the page.</p>
+      </div>
+      <TokenForm />
+    </Dialog>
+  )
+}
+
+function TokenForm() {
+  return (
+    <Form action="Sign in" submit={(fields) => tryToken(textOf(fields, 'token'))}>
+      <Field
+        label="API token"
+        name="token"
+        type="password"
+        required
+        hint="It stays in this tab. Closing the tab signs out."
+        pattern="\s*[A-Za-z0-9._~+\/\-]+=*\s*"
+      />
+    </Form>
   )
 }
 

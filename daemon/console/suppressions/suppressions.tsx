@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { NewButton, RowButton } from '../parts/buttons.tsx'
-import { confirm, Dialog } from '../parts/dialog.tsx'
+import { confirmAndRun, Dialog } from '../parts/dialog.tsx'
 import { Field, Form, textOf } from '../parts/form.tsx'
 import { Empty } from '../parts/load.tsx'
-import { attempt } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { type Column, Listing, timeColumn, usePage } from '../parts/table.tsx'
 import { may } from '../session.ts'
@@ -21,15 +20,14 @@ export function Suppressions() {
     suppressions.reload()
   }
   const remove = async ({ id, email }: Suppression) => {
-    const agreed = await confirm({
+    const question = {
       title: 'Remove this suppression?',
       text: <p>{email ?? 'The erased address'} can be mailed again.</p>,
       action: 'Remove',
-      isDangerous: true,
-    })
+    }
     const path = { params: { path: { suppressionId: id } } }
     const call = () => answerOf(api.DELETE('/api/v1/suppressions/{suppressionId}', path))
-    if (agreed && (await attempt(call, 'The suppression is removed.'))) suppressions.reload()
+    if (await confirmAndRun(question, call, 'The suppression is removed.')) suppressions.reload()
   }
   return (
     <Page

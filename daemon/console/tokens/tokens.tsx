@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { NewButton, RowButton } from '../parts/buttons.tsx'
-import { confirm, Dialog } from '../parts/dialog.tsx'
+import { confirmAndRun, Dialog } from '../parts/dialog.tsx'
 import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { Empty } from '../parts/load.tsx'
-import { attempt } from '../parts/notice.tsx'
 import { Page, Secret } from '../parts/page.tsx'
 import { type Column, Listing, timeColumn, usePage } from '../parts/table.tsx'
 import { tokenId } from '../session.ts'
@@ -16,7 +15,7 @@ export function Tokens() {
   const tokens = usePage((query) => answerOf(api.GET('/api/v1/tokens', { params: { query } })))
   const revoke = async (token: Token) => {
     const { id } = token
-    const agreed = await confirm({
+    const question = {
       title: 'Revoke this token?',
       text: (
         <p>
@@ -25,10 +24,9 @@ export function Tokens() {
         </p>
       ),
       action: 'Revoke',
-      isDangerous: true,
-    })
+    }
     const call = () => answerOf(api.DELETE('/api/v1/tokens/{tokenId}', { params: { path: { tokenId: id } } }))
-    if (agreed && (await attempt(call, 'The token is revoked.'))) tokens.reload()
+    if (await confirmAndRun(question, call, 'The token is revoked.')) tokens.reload()
   }
   return (
     <Page title="Tokens" actions={<NewButton onClick={() => setCreating(true)}>New token</NewButton>}>

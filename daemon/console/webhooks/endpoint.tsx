@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
-import { confirm } from '../parts/dialog.tsx'
+import { confirmAndRun } from '../parts/dialog.tsx'
 import { Loaded, useLoad, useReload } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
@@ -61,15 +61,13 @@ function EndpointView({ endpoint, reload }: { endpoint: Schemas['Endpoint']; rel
     return isDone
   }
   const remove = async () => {
-    const agreed = await confirm({
+    const question = {
       title: 'Delete this endpoint?',
       text: <p>Its deliveries are deleted, too. This cannot be undone.</p>,
       action: 'Delete',
-      isDangerous: true,
-    })
-    if (!agreed) return
+    }
     const removed = () => answerOf(api.DELETE('/api/v1/webhook-endpoints/{endpointId}', path))
-    if (await attempt(removed, 'The endpoint is deleted.')) route(back.href)
+    if (await confirmAndRun(question, removed, 'The endpoint is deleted.')) route(back.href)
   }
   return (
     <Page
