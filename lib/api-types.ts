@@ -10,6 +10,7 @@ import type {
   ClientInput,
   ClientToken,
   ClientTokenInput,
+  CurrentToken,
   NewClientToken,
   NewToken,
   Principal,
@@ -93,7 +94,7 @@ export interface ClientTokensApi {
    *
    * @throws MailkeepError `not_found`: the caller has no token.
    */
-  current(): Promise<ClientToken>
+  current(): Promise<CurrentToken>
   /**
    * Creates a token of the client. The token is shown only here; the database stores its SHA-256.
    *

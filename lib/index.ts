@@ -29,6 +29,7 @@ export type {
   ClientInput,
   ClientToken,
   ClientTokenInput,
+  CurrentToken,
   NewClientToken,
   NewToken,
   Principal,

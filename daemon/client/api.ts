@@ -3799,7 +3799,7 @@ export interface paths {
                     };
                     content: {
                         "application/json": {
-                            data: components["schemas"]["Token"];
+                            data: components["schemas"]["CurrentToken"];
                         };
                     };
                 };
@@ -4850,6 +4850,31 @@ export interface components {
              * @description To the minute; null before the first use.
              */
             last_used_at: string | null;
+        };
+        CurrentToken: {
+            /** Format: int64 */
+            id: number;
+            /** @description A label for people; null when none was given. */
+            name: string | null;
+            /** @enum {string} */
+            role: "admin" | "member" | "viewer";
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description null when it is valid until it is revoked.
+             */
+            expires_at: string | null;
+            /**
+             * Format: date-time
+             * @description To the minute; null before the first use.
+             */
+            last_used_at: string | null;
+            /**
+             * Format: int64
+             * @description The client that the token opens.
+             */
+            client_id: number;
         };
         NewToken: {
             /** Format: int64 */

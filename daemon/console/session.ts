@@ -28,6 +28,9 @@ export function may(needed: Role): boolean {
   return role.value === undefined || ranks[role.value] >= ranks[needed]
 }
 
+/** Id of the client that the tab's tokens open. Undefined until the API has answered. */
+let clientId: number | undefined
+
 /** Why the API ended the session, for the sign-in form. */
 export const endedBecause = signal<string | undefined>(undefined)
 /** Changes when the user ends the session: nothing of it may stay on the page. */
@@ -68,6 +71,14 @@ addEventListener('hashchange', () => {
 export function signIn(given: string): void {
   endedBecause.value = undefined
   token.value = given
+}
+
+/** Notes what the API has told about the token. Nothing stays on the page from a session of another client. */
+export function noteToken(current: components['schemas']['CurrentToken']): void {
+  if (clientId !== undefined && clientId !== current.client_id) sessionNumber.value++
+  clientId = current.client_id
+  role.value = current.role
+  tokenId.value = current.id
 }
 
 /** Ends the session for the user. */

@@ -10,6 +10,7 @@ import * as queries from './queries.ts'
 import {
   type ClientToken,
   type ClientTokenInput,
+  type CurrentToken,
   clientTokenFrom,
   type NewClientToken,
   NewClientToken as NewClientTokenInput,
@@ -32,14 +33,14 @@ export async function listClientTokens(ctx: Context, query?: PageInput): Promise
  *
  * @throws MailkeepError `not_found`: the caller has no token.
  */
-export async function getCurrentToken(ctx: Context): Promise<ClientToken> {
+export async function getCurrentToken(ctx: Context): Promise<CurrentToken> {
   const { tokenId } = ctx.caller
   const row =
     tokenId === undefined
       ? undefined
       : await queries.findClientToken(ctx, { client_id: ctx.clientId, id: tokenId, now: now(ctx) })
   if (!row) throw notFound('token')
-  return clientTokenFrom(row)
+  return { ...clientTokenFrom(row), client_id: ctx.clientId }
 }
 
 /**

@@ -94,6 +94,12 @@ export interface ClientToken {
   last_used_at: Timestamp | null
 }
 
+/** The token of a request. */
+export interface CurrentToken extends ClientToken {
+  /** The client that the token opens. */
+  client_id: number
+}
+
 /** A new token of the client. Only this record shows the token itself. */
 export interface NewClientToken extends ClientToken {
   token: string
@@ -106,6 +112,11 @@ export const clientTokenFields: RecordFields<ClientToken> = {
   created_at: Time,
   expires_at: described(v.nullable(Time), 'null when it is valid until it is revoked.'),
   last_used_at: described(v.nullable(Time), 'To the minute; null before the first use.'),
+}
+
+export const currentTokenFields: RecordFields<CurrentToken> = {
+  ...clientTokenFields,
+  client_id: described(Id, 'The client that the token opens.'),
 }
 
 export const clientTokenFrom = recordFrom(clientTokenFields)

@@ -1,8 +1,10 @@
 /** What people see, and keep, when the server, the session or the page ends in the middle of their work. */
 import assert from 'node:assert/strict'
+import { dirname } from 'node:path'
 import type { Page, Route } from 'playwright-core'
 import { until } from '../support/harness.ts'
 import { openReceiver } from '../support/http-receiver.ts'
+import { runJson } from '../support/program.ts'
 import { consoleTest, heading, loaded } from './world.ts'
 
 const link = '<a href="{{ unsubscribe_url }}">Leave</a>'
@@ -456,6 +458,29 @@ consoleTest('what is written stays on the page when the session ends', async (wo
   await page.getByRole('alert').getByText('The session had ended, so nothing was done.').waitFor()
   await page.getByRole('button', { name: 'Save step' }).click()
   await page.getByText('The steps are saved.').waitFor()
+})
+
+consoleTest('a token of another client opens none of the pages of the one before', async (world) => {
+  const { page, data, url, file, allowErrors } = world
+  allowErrors()
+  const cwd = dirname(file)
+  const { id: other } = await runJson<{ id: number }>(['client', 'create', 'Other'], { cwd })
+  const others = await runJson<{ token: string }>(['token', 'create', '--client', `${other}`, '--role', 'admin'], {
+    cwd,
+  })
+  const own = await data<{ id: number; token: string }>('POST', '/tokens', { name: 'mine', role: 'admin' })
+  await page.goto(`${url}/#token=${own.token}`)
+  await page.goto(`${url}/console/contacts`)
+  await page.getByRole('button', { name: 'New contact' }).click()
+  await page.getByRole('dialog').getByLabel('E-mail').fill('ada@example.org')
+  await data('DELETE', `/tokens/${own.id}`)
+  await page.keyboard.press('Enter')
+  const dialog = page.getByRole('dialog', { name: 'Sign in again' })
+  await dialog.getByLabel('API token').fill(others.token)
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog').first().waitFor({ state: 'detached' })
+  await heading(page, 'Contacts')
+  assert.equal(await page.getByRole('dialog').count(), 0)
 })
 
 consoleTest('the steps that another admin adds stay', async ({ page, visit, data, allowErrors }) => {

@@ -50,7 +50,12 @@ export const settings: readonly Scenario[] = [
       { id: ':crmId', name: 'CRM' },
     ],
   },
-  { name: 'shows the token of the request', request: 'GET /tokens/current', status: 200, data: { role: 'viewer' } },
+  {
+    name: 'shows the token of the request',
+    request: 'GET /tokens/current',
+    status: 200,
+    data: { role: 'viewer', client_id: 1 },
+  },
   { name: 'revokes a token', request: 'DELETE /tokens/:tokenId', status: 204 },
   { name: 'knows no revoked token', request: 'DELETE /tokens/:tokenId', status: 404 },
   {

@@ -211,6 +211,7 @@ export const recordExamples = {
   Identity: identity,
   AuditEntry: auditEntry,
   Token: token,
+  CurrentToken: { ...token, client_id: 1 },
   NewToken: { ...token, last_used_at: null, token: exampleToken },
   Import: runningImport,
   ImportReport: importReport,

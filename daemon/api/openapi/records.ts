@@ -18,6 +18,7 @@ import {
   clientTokenFields,
   contactFields,
   contactPointFields,
+  currentTokenFields,
   deliveryPointFields,
   endpointDeliveryFields,
   failingEndpointFields,
@@ -199,6 +200,7 @@ export const recordSchemas = {
   Identity: recordOf(identityFields),
   AuditEntry: recordOf(auditFields),
   Token: recordOf(clientTokenFields),
+  CurrentToken: recordOf(currentTokenFields),
   NewToken: record<NewClientToken>({
     ...(schemasOf(clientTokenFields) as Record<keyof ClientToken, Schema>),
     token: { type: 'string', pattern: '^mk_[A-Za-z0-9_-]{43}$', description: 'The token, shown only in this answer.' },

@@ -29,9 +29,9 @@ export const tokenExtensions: readonly Route[] = [
     path: '/tokens/current',
     role: 'viewer',
     name: 'getCurrentToken',
-    summary: 'The token of this request, with its role',
+    summary: 'The token of this request, with its role and its client',
     description: 'Answers 404 if the host app authenticates the request in another way.',
-    answers: { 200: { record: 'Token', description: 'The token.' } },
+    answers: { 200: { record: 'CurrentToken', description: 'The token.' } },
     call: async ({ client }) => ok(await client.tokens.current()),
   },
   {

@@ -6,7 +6,7 @@ import { Confirmation, Dialog } from '../parts/dialog.tsx'
 import { ErrorBox } from '../parts/load.tsx'
 import { Notices } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
-import { endedBecause, isPortal, may, role, signOut, token, tokenId } from '../session.ts'
+import { endedBecause, isPortal, may, noteToken, signOut, token } from '../session.ts'
 import { isHelpOpen, listenForKeys } from './keyboard.ts'
 import { isWithin, sections } from './sections.ts'
 import { SignIn, SignInAgain } from './sign-in.tsx'
@@ -134,8 +134,7 @@ async function findRole(): Promise<void> {
   try {
     const current = await dataOf(api.GET('/api/v1/tokens/current'))
     if (asked !== token.value) return
-    role.value = current.role
-    tokenId.value = current.id
+    noteToken(current)
   } catch {
     // Each view shows that the server cannot be reached.
     setTimeout(() => asked === token.value && findRole(), roleRetryMs)

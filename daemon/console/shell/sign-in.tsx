@@ -2,7 +2,7 @@ import { useEffect } from 'preact/hooks'
 import { errorOf, RequestError } from '../api.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Field, Form, textOf } from '../parts/form.tsx'
-import { endedBecause, isPortal, signIn } from '../session.ts'
+import { endedBecause, isPortal, noteToken, signIn } from '../session.ts'
 
 /** Asks for an API token, and tries it. */
 export function SignIn() {
@@ -71,6 +71,8 @@ async function tryToken(given: string): Promise<void> {
       response,
     )
   }
-  if (!response.ok) throw errorOf(response, await response.json().catch(() => undefined))
+  const answer = await response.json().catch(() => undefined)
+  if (!response.ok) throw errorOf(response, answer)
+  noteToken(answer.data)
   signIn(given)
 }
