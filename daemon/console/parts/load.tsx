@@ -101,7 +101,7 @@ export function Loaded<T>({ of, children }: { of: Loading<T>; children: (value: 
 /** Shows an error with its code and request id, by which the log of the server is searched. */
 export function ErrorBox({ error, retry }: { error: unknown; retry?: () => void }) {
   const { message, code, requestId, status, fields } = asRequestError(error)
-  const isOfField = Object.values(fields).some((messages) => messages.includes(message))
+  const isOfField = code === 'validation_failed' && Object.keys(fields).length > 0 // the list says the same
   return (
     <div class="error" role="alert">
       {!isOfField && <strong>{status === 403 ? 'This token’s role may not do this.' : message}</strong>}
