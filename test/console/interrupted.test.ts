@@ -267,6 +267,7 @@ consoleTest('a question ends with its page and with its session', async ({ page,
   const viewer = await data<{ token: string }>('POST', '/tokens', { name: 'v', role: 'viewer' })
   await page.getByLabel('API token').fill(viewer.token)
   await page.keyboard.press('Enter')
+  await page.getByRole('dialog').first().waitFor({ state: 'detached' })
   await heading(page, 'ada@example.org')
   assert.equal(await page.getByRole('dialog').count(), 0)
   assert.equal(await page.getByRole('alert').count(), 0)
