@@ -84,6 +84,7 @@ export const publicNames: Readonly<Record<string, readonly string[]>> = {
     'type ContentInput',
     'type Counted',
     'type CurrentAudience',
+    'type CurrentToken',
     'type DatabaseSource',
     'type Delivery',
     'type DeliveryDetail',
