@@ -35,10 +35,10 @@ export interface Surroundings {
   readonly program?: Program
 }
 
-/** Creates a directory that is removed after the test. */
+/** Creates a directory that is removed after the test. A program that still runs may add a file to it during that. */
 export async function directory(t: TestContext): Promise<string> {
   const path = await mkdtemp(join(databaseFolder, 'mailkeep-program-'))
-  t.after(() => rm(path, { recursive: true, force: true }))
+  t.after(() => rm(path, { recursive: true, force: true, maxRetries: 10 }))
   return path
 }
 
