@@ -193,7 +193,7 @@ export const promises: Readonly<Record<string, Promised>> = {
     byState: true,
   },
   'GET /tokens': page(token),
-  'GET /tokens/current': ok(token),
+  'GET /tokens/current': ok({ ...token, client_id: isCount }),
   'POST /tokens': { ...created(newToken), byState: true },
   'POST /portal-links': { statuses: [201, 422], data: { url: /#token=mkp_/, expires_at: utc }, byState: true },
   'DELETE /tokens/:tokenId': nothing,
