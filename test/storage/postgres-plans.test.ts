@@ -83,6 +83,21 @@ const sending = `
     select 1, gen_random_uuid(), now(), id, 1, 1, 'pending', 1, now() from mailkeep_contact where client_id = 1;
   analyze;`
 
+/** Adds an endpoint's deliveries. */
+const held = `
+  insert into mailkeep_event (client_id, uuid, created_at, type, body)
+    select 1, gen_random_uuid(), now(), 'newsletter.sent', '{}' from generate_series(1, 10000) i;
+  insert into mailkeep_delivery (client_id, uuid, created_at, endpoint_id, event_id, event_type, status, attempts, due_at,
+      ended_at)
+    select 1, gen_random_uuid(), now(), 18, id, type, 'held', 0, now(), now() from mailkeep_event where contact_id is null;
+  update mailkeep_endpoint set active = true where id = 18;`
+
+/** Holds them all at one instant, as when their endpoint is switched off. */
+const holdAtOnce = `
+  update mailkeep_delivery set status = 'held', ended_at = date_trunc('hour', now()), claim = null, lease_until = null
+    where endpoint_id = 18;
+  analyze;`
+
 interface Ran {
   readonly text: string
   readonly values: unknown[]
@@ -291,6 +306,28 @@ onPostgres('statements on PostgreSQL', () => {
       `delete from plans_${process.pid}.mailkeep_newsletter where client_id = 1;
       delete from plans_${process.pid}.mailkeep_sequence`,
     )
+  })
+
+  test('of a recovery read few pages, also if all deliveries were held at once', async () => {
+    const url = await databaseUrl()
+    const ask = (sql: string) => queryOnce(url, `set search_path to plans_${process.pid}, public; ${sql}`)
+    await ask(held + holdAtOnce)
+    const { webhooks } = mailkeep.forClient(1)
+    const { id } = await webhooks.recover(18, { since: new Date(Date.now() - 7_200_000).toISOString() })
+    const { options } = pool.options
+    const noting = new pg.Pool({ connectionString: url, options: options!, Client: RecordingClient as never })
+    const recovering = await createMailkeep({ database: postgres(noting), encryptionKey: Buffer.alloc(32) })
+    await assertCheap('a batch', async () => {
+      recovering.start()
+      for (let tries = 0; tries < 1000 && (await webhooks.getRecovery(18, id)).done === 0; tries++) {
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+      await recovering.close({ timeoutMs: 0 })
+      await ask(holdAtOnce) // so that the plans are of the statements as they ran
+    })
+    await noting.end()
+    assert.ok((await webhooks.getRecovery(18, id)).done > 0)
+    await ask('delete from mailkeep_job')
   })
 
   test('of the dispatcher read few pages, also beside an endpoint with a long backlog', async () => {

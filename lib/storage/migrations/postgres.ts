@@ -275,6 +275,19 @@ const statistics: Migration = {
   ],
 }
 
+/**
+ * The index of what a recovery reads, in its order. Deliveries that were held at once have the same time. SQLite's index
+ * ends in the id as it is.
+ */
+const recoverable: Migration = {
+  name: '022-recoverable',
+  statements: [
+    'drop index mailkeep_delivery_recoverable',
+    `create index mailkeep_delivery_recoverable on mailkeep_delivery (endpoint_id, ended_at, id)
+      where status in ('failed', 'held')`,
+  ],
+}
+
 const sending = sendingMigration({ id, record, raised, queue: ` ${queue}`, ...postgresWords })
 
 export const postgresMigrations: readonly Migration[] = [
@@ -294,4 +307,5 @@ export const postgresMigrations: readonly Migration[] = [
   mergedContactsMigration(postgresWords),
   sequenceMessagesMigration(postgresWords),
   recentCounts,
+  recoverable,
 ]
