@@ -209,6 +209,15 @@ function isEmailAddress(text: string): boolean {
   )
 }
 
+/** Parses JSON; returns undefined for other text. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 /** A time with its offset, as text. */
 export const TimeText = v.config(
   v.pipe(
