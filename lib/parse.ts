@@ -218,6 +218,11 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** Whether a host name or address, without brackets, is that of this machine. */
+export function isLoopback(host: string): boolean {
+  return /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host)
+}
+
 /** A time with its offset, as text. */
 export const TimeText = v.config(
   v.pipe(
