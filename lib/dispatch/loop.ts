@@ -9,10 +9,10 @@ import type { DueWork, InFlight, LoopWork } from './work.ts'
 /** Maximum poll interval. Also covers changes of the system clock. */
 const maxPollIntervalMs = 1000
 const pauseAfterErrorMs = 1000
-/** A poll of more sources is followed by a pause. On SQLite the query blocks this thread, so others get their turn. */
-const maxSourcesWithoutPause = 500
+/** A poll of more backlogs is followed by a pause. On SQLite the query blocks this thread, so others get their turn. */
+const maxBacklogsWithoutPause = 500
 /** Seven times as long as the query takes for an endpoint: 2.7 µs, beside 10,000 that are due. */
-const pausePerSourceMs = 0.02
+const pausePerBacklogMs = 0.02
 /** How often the loop looks for the claims of dead processes. */
 const orphanCheckIntervalMs = 500
 /** Attempts that end in as many turns of the event loop are recorded together: a commit costs more than they do. */
@@ -27,7 +27,7 @@ interface Turn {
   readonly nextMs: number | undefined
 }
 
-const noWork = { plan: undefined, nextDueMs: undefined, nextLeaseEndMs: undefined, sources: 0 }
+const noWork = { plan: undefined, nextDueMs: undefined, nextLeaseEndMs: undefined, backlogs: 0 }
 
 /**
  * Does tasks that are stored in the database. Each turn is one transaction, which records finished attempts and claims
@@ -199,7 +199,7 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
     return await findOrphans(this.#ctx, await this.#work.listClaims())
   }
 
-  /** Finds due tasks, unless nothing may be claimed now or the previous poll found many sources. */
+  /** Finds due tasks, unless nothing may be claimed now or the previous poll found many backlogs. */
   async #poll(mustPoll: boolean): Promise<DueWork<Plan>> {
     const freeSlots = this.#work.freeSlots()
     if (this.#isStopping || freeSlots <= 0) return noWork
@@ -207,8 +207,8 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
     if (pauseMs > 0 && !mustPoll) return { ...noWork, nextDueMs: this.#ctx.clock() + pauseMs }
     const due = await this.#work.poll(freeSlots)
     // A database server runs the query in another process, so only SQLite blocks this thread.
-    const mustPause = due.sources > maxSourcesWithoutPause && !this.#ctx.storage.dialect.concurrentWriters
-    this.#nextPollMs = mustPause ? performance.now() + due.sources * pausePerSourceMs : 0
+    const mustPause = due.backlogs > maxBacklogsWithoutPause && !this.#ctx.storage.dialect.concurrentWriters
+    this.#nextPollMs = mustPause ? performance.now() + due.backlogs * pausePerBacklogMs : 0
     return due
   }
 

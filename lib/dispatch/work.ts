@@ -9,8 +9,8 @@ export interface DueWork<Plan> {
   readonly nextDueMs: number | undefined
   /** When the first lease ends, in milliseconds since 1970. Includes the leases of this process. */
   readonly nextLeaseEndMs: number | undefined
-  /** The number of endpoints, newsletters or steps that have waiting tasks. The cost of a poll grows with it. */
-  readonly sources: number
+  /** Number of endpoints, or of newsletters and sequences, that have waiting tasks. The cost of a poll grows with it. */
+  readonly backlogs: number
 }
 
 /** A claimed task whose outcome is not recorded yet. */

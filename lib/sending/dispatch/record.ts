@@ -11,7 +11,7 @@ import { restartStaleDelays } from '../stale-delays.ts'
 import type { MailOutcome } from '../transport.ts'
 import type { ClaimedMessage } from './claim.ts'
 import * as queries from './claim-queries.ts'
-import type { Source } from './pace.ts'
+import type { Campaign } from './pace.ts'
 
 /** Outcome of an attempt. `interrupted`: this process stopped before the message was handed over. */
 export type Outcome =
@@ -47,14 +47,14 @@ const lostProcess = 'The process was lost while the message was handed over: its
 
 /** Counts of the messages of a newsletter or sequence that one transaction recorded. */
 interface Tally {
-  readonly source: MessageSource
+  readonly campaign: CampaignKey
   sent: number
   failed: number
   uncertain: number
   retried: number
 }
 
-type MessageSource = Pick<Source, 'kind' | 'id' | 'clientId'>
+type CampaignKey = Pick<Campaign, 'kind' | 'id' | 'clientId'>
 type Tallies = Map<string, Tally>
 
 /** Records attempts whose claim is current, and counts them with their newsletters. */
@@ -69,11 +69,11 @@ export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[
   )
   for (const { attempt, status, dueMs, row } of ends) {
     const { task } = attempt
-    const { clientId } = task.source
+    const { clientId } = task.campaign
     if (!row) continue // the message was deleted, or its lease had ended
     const outcome = status === 'pending' ? 'retried' : status
     recorded.push({ outcome, dueMs })
-    tallyOf(tallies, task.source)[outcome] += 1
+    tallyOf(tallies, task.campaign)[outcome] += 1
     const ofClient = { ...tx, clientId }
     if (row.sequence_id !== null && row.contact_id !== null && status !== 'pending') {
       const done = { sequenceId: row.sequence_id, contactId: row.contact_id, stepId: task.stepId!, messageId: task.id }
@@ -99,18 +99,18 @@ export async function suppressMailbox(ctx: Context, email: string): Promise<void
   }
 }
 
-function tallyOf(tallies: Tallies, source: MessageSource): Tally {
-  const key = `${source.kind} ${source.id}`
-  const tally = tallies.get(key) ?? { source, sent: 0, failed: 0, uncertain: 0, retried: 0 }
+function tallyOf(tallies: Tallies, campaign: CampaignKey): Tally {
+  const key = `${campaign.kind} ${campaign.id}`
+  const tally = tallies.get(key) ?? { campaign, sent: 0, failed: 0, uncertain: 0, retried: 0 }
   tallies.set(key, tally)
   return tally
 }
 
 /** Sorted by id, so that two processes lock newsletters in the same order and cannot deadlock. */
 async function countAll(tx: Tx, tallies: Tallies): Promise<void> {
-  for (const { source, retried, ...counts } of [...tallies.values()].sort((a, b) => a.source.id - b.source.id)) {
-    const { kind, id, clientId } = source
-    logUnsent(tx, source, { ...counts, retried })
+  for (const { campaign, retried, ...counts } of [...tallies.values()].sort((a, b) => a.campaign.id - b.campaign.id)) {
+    const { kind, id, clientId } = campaign
+    logUnsent(tx, campaign, { ...counts, retried })
     if (kind !== 'newsletter') continue
     const ofClient = { ...tx, clientId }
     const status = await addCounts(ofClient, id, counts)
@@ -121,14 +121,14 @@ async function countAll(tx: Tx, tallies: Tallies): Promise<void> {
 type Unsent = Pick<Tally, 'failed' | 'uncertain' | 'retried'>
 
 /** Logs one entry, however many messages are lost or retried. Their errors are left out: they may quote an address. */
-function logUnsent(tx: Tx, { kind, id, clientId }: MessageSource, { failed, uncertain, retried }: Unsent): void {
-  const source = { client_id: clientId, [kind]: id }
+function logUnsent(tx: Tx, { kind, id, clientId }: CampaignKey, { failed, uncertain, retried }: Unsent): void {
+  const ids = { client_id: clientId, [kind]: id }
   if (retried > 0) {
     const message = 'messages could not be handed over, and are retried'
-    tx.transaction.afterCommit(() => tx.logger.info({ ...source, retried }, message))
+    tx.transaction.afterCommit(() => tx.logger.info({ ...ids, retried }, message))
   }
   if (failed + uncertain === 0) return
-  const fields = { ...source, failed, uncertain }
+  const fields = { ...ids, failed, uncertain }
   tx.transaction.afterCommit(() => tx.logger.warn(fields, 'messages were not sent, or may not have been'))
 }
 

@@ -42,7 +42,7 @@ interface DueEndpoints {
   /** When the first lease ends, in milliseconds since 1970. Includes the leases of this process. */
   readonly nextLeaseEndMs: number | undefined
   /** The number of endpoints that have waiting deliveries, due or not. */
-  readonly sources: number
+  readonly backlogs: number
 }
 
 /** A lease lasts this much longer than the attempt's timeout. Then other processes may claim the delivery. */
@@ -198,11 +198,11 @@ export async function findDue(ctx: Context, maxDue: number, handled: readonly nu
   ])
   const endpoints: DueEndpoint[] = []
   let next: Timestamp | null = null
-  let sources = 0
+  let backlogs = 0
   for (const row of rows) {
     if (row.id === null) {
       next = row.first_due_at
-      sources = row.due
+      backlogs = row.due
     } else if (row.active) {
       endpoints.push({ id: row.id, clientId: row.client_id, due: row.due, proven: Boolean(row.proven) })
     } else await transact(ctx, (tx) => holdDeliveries(tx, row.id))
@@ -212,7 +212,7 @@ export async function findDue(ctx: Context, maxDue: number, handled: readonly nu
     endpoints,
     nextDueMs: next === null ? undefined : msOf(next),
     nextLeaseEndMs: leaseEndsAt ? msOf(leaseEndsAt) : undefined,
-    sources,
+    backlogs,
   }
 }
 

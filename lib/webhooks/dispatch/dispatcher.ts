@@ -61,7 +61,7 @@ export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttem
       plan: allowances.length > 0 ? allowances : undefined,
       nextDueMs: earliest([found.nextDueMs, nextDueMs]),
       nextLeaseEndMs: found.nextLeaseEndMs,
-      sources: found.sources,
+      backlogs: found.backlogs,
     }
   }
 
