@@ -196,20 +196,23 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
     const startedMs = performance.now()
     if (startedMs < this.#nextOrphanCheckMs) return []
     this.#nextOrphanCheckMs = startedMs + orphanCheckIntervalMs
-    return await findOrphans(this.#ctx, await this.#work.listClaims())
+    return await findOrphans(this.#ctx, await this.#work.claims.list(this.#ctx))
   }
 
   /** Finds due tasks, unless nothing may be claimed now or the previous poll found many backlogs. */
-  async #poll(mustPoll: boolean): Promise<DueWork<Plan>> {
+  async #poll(mustPoll: boolean): Promise<DueWork<Plan> & { readonly nextLeaseEndMs: number | undefined }> {
     const freeSlots = this.#work.freeSlots()
     if (this.#isStopping || freeSlots <= 0) return noWork
     const pauseMs = this.#nextPollMs - performance.now()
     if (pauseMs > 0 && !mustPoll) return { ...noWork, nextDueMs: this.#ctx.clock() + pauseMs }
-    const due = await this.#work.poll(freeSlots)
+    const [due, nextLeaseEndMs] = await Promise.all([
+      this.#work.poll(freeSlots),
+      this.#work.claims.nextLeaseEndMs(this.#ctx),
+    ])
     // A database server runs the query in another process, so only SQLite blocks this thread.
     const mustPause = due.backlogs > maxBacklogsWithoutPause && !this.#ctx.storage.dialect.concurrentWriters
     this.#nextPollMs = mustPause ? performance.now() + due.backlogs * pausePerBacklogMs : 0
-    return due
+    return { ...due, nextLeaseEndMs }
   }
 
   #sleepMs({ claimed, nextMs }: Turn): number {

@@ -1,5 +1,6 @@
 /** The work of a loop: its tasks, and how they are found, claimed, attempted and recorded. */
 import type { Tx } from '../context.ts'
+import type { Claims } from './claims.ts'
 
 /** The result of a poll. */
 export interface DueWork<Plan> {
@@ -7,8 +8,6 @@ export interface DueWork<Plan> {
   readonly plan: Plan | undefined
   /** When the next waiting task is due, in milliseconds since 1970; undefined when none waits. */
   readonly nextDueMs: number | undefined
-  /** When the first lease ends, in milliseconds since 1970. Includes the leases of this process. */
-  readonly nextLeaseEndMs: number | undefined
   /** Number of endpoints, or of newsletters and sequences, that have waiting tasks. The cost of a poll grows with it. */
   readonly backlogs: number
 }
@@ -37,14 +36,14 @@ export interface LoopWork<Plan, Task extends { readonly id: number }, Finished e
   readonly what: string
   /** Maximum attempts in flight. */
   readonly concurrency: number
+  /** The claims of all processes. */
+  readonly claims: Pick<Claims<never>, 'list' | 'nextLeaseEndMs'>
   /** Number of tasks that may be claimed now. */
   freeSlots(): number
   /** Finds what is due, and decides what to claim. */
   poll(freeSlots: number): Promise<DueWork<Plan>>
   /** Records finished attempts whose claim is current. */
   record(tx: Tx, finished: readonly Finished[]): Promise<Recorded>
-  /** Lists the claims of the tasks that are in flight in any process. */
-  listClaims(): Promise<string[]>
   /**
    * Releases tasks whose lease has expired or whose process has died. They are not among `inFlight`.
    *

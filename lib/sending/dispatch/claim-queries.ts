@@ -1,7 +1,7 @@
 /** The statements of the loop that sends mail. */
 import { type RawBuilder, sql } from 'kysely'
 import { isSuppressed } from '../../consent/suppressions.ts'
-import { claimStatements } from '../../dispatch/claims.ts'
+import { claimsOf } from '../../dispatch/claims.ts'
 import type { Dialect } from '../../storage/dialect.ts'
 import { int, ints, nullable, statement, text, time, word } from '../../storage/statement.ts'
 import type { MessageStatus, SkipReason } from '../statuses.ts'
@@ -75,7 +75,7 @@ interface ExpiredMessage {
   step_id: number | null
 }
 
-export const { setClaim, listClaims, findNextLeaseEnd, listExpiredLeases } = claimStatements<ExpiredMessage>(
+export const claims = claimsOf<ExpiredMessage>(
   'mailkeep_message',
   sql`id, client_id, newsletter_id, sequence_id, contact_id, step_id`,
 )

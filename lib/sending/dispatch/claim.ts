@@ -135,7 +135,7 @@ async function claimOrSkip(
   const claim = newClaim(tx)
   const ids = taken.map(({ id }) => id)
   if (ids.length > 0)
-    tx.transaction.defer(queries.setClaim(tx, { ids, claim, now: now(tx), lease_until: leaseEnd(tx) }))
+    tx.transaction.defer(queries.claims.set(tx, { ids, claim, now: now(tx), lease_until: leaseEnd(tx) }))
   const claimed = taken.map((row): ClaimedMessage => {
     const { id, uuid, step_id: stepId, attempts } = row
     const version = stepId === null ? 0 : (versions.get(stepId) ?? 0)

@@ -6,7 +6,7 @@ import { earliest, msOf } from '../../time.ts'
 import { allowsUnverified, type MailSettings } from '../settings.ts'
 import { isUncertainError, type MailTransport } from '../transport.ts'
 import { type ClaimedMessage, claimMessages } from './claim.ts'
-import { findNextLeaseEnd, listCampaigns, listClaims, lockPace, savePace } from './claim-queries.ts'
+import { claims, listCampaigns, lockPace, savePace } from './claim-queries.ts'
 import { Composer } from './compose.ts'
 import { type Campaign, Pace } from './pace.ts'
 import {
@@ -43,6 +43,7 @@ const noAnswer = 'The transport gave no answer in time: the outcome is not known
 /** The work of the loop that sends newsletters and sequences. */
 export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
   readonly what = 'messages'
+  readonly claims = claims
   readonly concurrency: number
   readonly loop: Loop<Plan, ClaimedMessage, FinishedAttempt>
   readonly #ctx: Context
@@ -93,14 +94,12 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
     const campaigns = [...due.values()]
     this.#pace.ask('messages', campaigns.length > 0)
     const paceMs = campaigns.length > 0 ? this.#pace.waitMs(campaigns) : 0
-    const lease = await findNextLeaseEnd(this.#ctx, {})
     // What is left over, and what is skipped now, is found by the next turn.
     const waitMs = paceMs === 0 && this.#wasLocked ? lockedPauseMs : paceMs
     if (campaigns.length > 0) later.push(nowMs + waitMs)
     return {
       plan: campaigns.length > 0 && paceMs === 0 ? { campaigns, freeSlots } : undefined,
       nextDueMs: earliest(later),
-      nextLeaseEndMs: lease?.lease_until ? msOf(lease.lease_until) : undefined,
       backlogs: listed.length,
     }
   }
@@ -113,10 +112,6 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
         for (const { outcome } of recorded) this.#messages[outcome] += 1
       },
     }
-  }
-
-  async listClaims(): Promise<string[]> {
-    return (await listClaims(this.#ctx, {})).map(({ claim }) => claim)
   }
 
   async release(tx: Tx, inFlight: TasksInFlight, orphans: readonly string[], isClockSuspect: boolean): Promise<number> {

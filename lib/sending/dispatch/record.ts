@@ -3,7 +3,7 @@ import { type Context, now, type Tx } from '../../context.ts'
 import type { TasksInFlight } from '../../dispatch/work.ts'
 import { isMailkeepError } from '../../errors.ts'
 import { maxRowsPerBatch, runOrEnqueue } from '../../jobs/operations.ts'
-import { timestamp, toleratedDriftMs } from '../../time.ts'
+import { timestamp } from '../../time.ts'
 import { advance } from '../enrolments.ts'
 import { skipMessages } from '../jobs.ts'
 import { addCounts } from '../preparing.ts'
@@ -167,7 +167,6 @@ function idOf(id: unknown): string | null {
 /**
  * Marks the messages whose lease has expired as uncertain: their process died while it handed them over.
  *
- * @param orphans The claims of dead processes, whose leases may go on.
  * @returns The number of expired leases.
  */
 export async function releaseExpiredLeases(
@@ -175,14 +174,7 @@ export async function releaseExpiredLeases(
   inFlight: TasksInFlight,
   orphans: readonly string[],
 ): Promise<number> {
-  const limit = maxRowsPerBatch + inFlight.size
-  const rows = await queries.listExpiredLeases(tx, {
-    now: now(tx),
-    future: timestamp(tx.clock() + toleratedDriftMs),
-    orphans,
-    limit,
-  })
-  const expired = rows.filter(({ id }) => !inFlight.has(id))
+  const expired = await queries.claims.listExpired(tx, inFlight, orphans)
   if (expired.length === 0) return 0
   await queries.markUncertain(tx, { ids: expired.map(({ id }) => id), error: lostProcess })
   const tallies: Tallies = new Map()

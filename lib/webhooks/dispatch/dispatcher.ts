@@ -4,7 +4,7 @@ import type { DueWork, InFlight, LoopWork, Recorded, TasksInFlight } from '../..
 import { earliest } from '../../time.ts'
 import { Handlers } from '../handlers/handlers.ts'
 import type { Outcome, Sender, Sending } from '../http/send.ts'
-import { type ClaimedDelivery, claimDeliveries, findDue, listClaims } from './claim.ts'
+import { type ClaimedDelivery, claimDeliveries, claims, findDue } from './claim.ts'
 import { type Allowance, FairScheduler } from './fairness.ts'
 import { releaseExpiredLeases, releaseStaleSchedules } from './leases.ts'
 import { DeliveryCounter, type DeliveryFigures } from './metrics.ts'
@@ -19,6 +19,7 @@ type Plan = readonly Allowance[]
 /** The work of the loop that sends the deliveries that are due. */
 export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttempt> {
   readonly what = 'deliveries'
+  readonly claims = claims
   readonly concurrency: number
   readonly loop: Loop<Plan, ClaimedDelivery, FinishedAttempt>
   /** The event handlers of this process. */
@@ -60,7 +61,6 @@ export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttem
     return {
       plan: allowances.length > 0 ? allowances : undefined,
       nextDueMs: earliest([found.nextDueMs, nextDueMs]),
-      nextLeaseEndMs: found.nextLeaseEndMs,
       backlogs: found.backlogs,
     }
   }
@@ -75,10 +75,6 @@ export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttem
       disposition.status === 'pending' ? endedMs + disposition.delayMs : undefined,
     )
     return { nextDueMs: earliest(retries), committed: () => this.#counter.count(recorded) }
-  }
-
-  async listClaims(): Promise<string[]> {
-    return (await listClaims(this.#ctx, {})).map(({ claim }) => claim)
   }
 
   async release(tx: Tx, inFlight: TasksInFlight, orphans: readonly string[], isClockSuspect: boolean): Promise<number> {
