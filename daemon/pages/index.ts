@@ -7,13 +7,12 @@ import { methodNotAllowed, nothingHere, toPublicError } from '../api/errors.ts'
 import { type ApiRequest, type ApiResponse, declaredBody, header } from '../api/http-types.ts'
 import type { Respond, Surfaces } from '../api/index.ts'
 import { readTarget } from '../api/target.ts'
-import { confirmPage } from './confirm.ts'
+import { confirmPage, unsubscribePage } from './button-pages.ts'
 import { type Page, textsOf, type Visit } from './layout.ts'
 import { preferencesPage } from './preferences.ts'
 import { RateLimit } from './rate-limit.ts'
 import { contentPage, emptyPage, errorPage, stylePage } from './responses.ts'
 import { languageOf } from './texts.ts'
-import { unsubscribePage } from './unsubscribe.ts'
 
 export interface ContactPagesOptions {
   readonly mailkeep: Mailkeep

@@ -1,7 +1,7 @@
 import type { ListPreferences, Preferences, PreferencesInput, TopicPreference } from '../../lib/index.ts'
+import { unsubscribed } from './button-pages.ts'
 import { type Html, html } from './html.ts'
 import { buttonForm, type Content, notice, type Page, paragraph, type Say } from './layout.ts'
-import { unsubscribed } from './unsubscribe.ts'
 
 /** The contact's lists and topics with check boxes. */
 export const preferencesPage: Page = {
