@@ -51,18 +51,18 @@ export function leaseEnd({ clock, local }: Context): Timestamp {
   return timestamp(clock() + local.mail.settings.timeoutSeconds * 1000 + leaseMarginMs)
 }
 
-/** The claims of a turn, and whether anything else was done. */
-export interface Claims {
+/** The messages that were claimed, and whether anything else was done. */
+export interface ClaimResult {
   readonly claimed: ClaimedMessage[]
   readonly hasChanged: boolean
 }
 
-/** Claims due messages within the allowances, and skips those that must not be sent. */
+/** ClaimResult due messages within the allowances, and skips those that must not be sent. */
 export async function claimMessages(
   tx: Tx,
   allowances: readonly Allowance[],
   inFlight: TasksInFlight,
-): Promise<Claims> {
+): Promise<ClaimResult> {
   const claimed: ClaimedMessage[] = []
   let hasChanged = false
   for (const { campaign, limit } of allowances) {
@@ -75,9 +75,14 @@ export async function claimMessages(
   return { claimed, hasChanged }
 }
 
-const nothing: Claims = { claimed: [], hasChanged: false }
+const nothing: ClaimResult = { claimed: [], hasChanged: false }
 
-async function claimOfNewsletter(tx: Tx, campaign: Campaign, limit: number, inFlight: TasksInFlight): Promise<Claims> {
+async function claimOfNewsletter(
+  tx: Tx,
+  campaign: Campaign,
+  limit: number,
+  inFlight: TasksInFlight,
+): Promise<ClaimResult> {
   const newsletter = await queries.lockSending(tx, { id: campaign.id })
   const envelope = newsletter && (await findEnvelope(tx, newsletter))
   if (!newsletter || !envelope) return nothing
@@ -111,7 +116,7 @@ async function requiredMemberships(tx: Tx, audience: Audience) {
   return { lists: lists ?? ofSegment.lists ?? [], topics: topics ?? ofSegment.topics ?? [] }
 }
 
-/** Claims at most `limit` of these messages. Skips those that must not be sent. */
+/** ClaimResult at most `limit` of these messages. Skips those that must not be sent. */
 async function claimOrSkip(
   tx: Tx,
   campaign: Campaign,
@@ -165,8 +170,13 @@ function recipientOf(
   return { id: contact_id!, uuid, email, name, attributes }
 }
 
-/** Claims messages that are tried again first, then steps that are due. */
-async function claimOfSequence(tx: Tx, campaign: Campaign, limit: number, inFlight: TasksInFlight): Promise<Claims> {
+/** ClaimResult messages that are tried again first, then steps that are due. */
+async function claimOfSequence(
+  tx: Tx,
+  campaign: Campaign,
+  limit: number,
+  inFlight: TasksInFlight,
+): Promise<ClaimResult> {
   const sequence = await queries.lockActiveSequence(tx, { id: campaign.id })
   const envelope = sequence && (await findEnvelope(tx, sequence))
   if (!sequence || !envelope) return nothing
