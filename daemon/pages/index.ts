@@ -43,7 +43,7 @@ const optionNames = Object.keys({
   prefix: true,
 } satisfies Record<keyof ContactPagesOptions, true>)
 
-/** Far more than a person needs, and few enough for the database. */
+/** Maximum requests of one address. A person needs far fewer, and the database can answer as many. */
 const requestsPerMinute = 300
 
 const pages: Readonly<Record<LinkPurpose, { page: Page; source: Caller['source'] }>> = {

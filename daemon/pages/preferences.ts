@@ -26,7 +26,7 @@ export const preferencesPage: Page = {
   },
 }
 
-/** The hidden fields name what was shown, so that what was added since stays. */
+/** The hidden fields name the lists and topics that were shown, so that memberships added since then stay. */
 function changesOf(form: FormData): PreferencesInput {
   const checkedLists = idsOf(form.getAll('list'))
   const checkedTopics = idsOf(form.getAll('topic'))

@@ -101,7 +101,7 @@ export interface DueMessage {
 
 /**
  * Looks a condition up in an index for each row. PostgreSQL would read the whole table of an `exists` at once, because it
- * compares the costs for all rows that are due, and not for those that the limit leaves.
+ * estimates the cost for all due rows, although the limit leaves few.
  */
 function ofRow(condition: RawBuilder<unknown>): RawBuilder<boolean> {
   return sql<boolean>`(select ${condition})`

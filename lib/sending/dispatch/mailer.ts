@@ -30,7 +30,7 @@ interface Plan {
   readonly freeSlots: number
 }
 
-/** When what is due, or the next mail of the pace, is left to others, the next turn waits this long. */
+/** Pause after a turn that claimed nothing because another process had locked the campaigns, or the pace. */
 const lockedPauseMs = 50
 /** A transport that does not obey its signal gets this much longer. */
 const abortGraceMs = 5000
@@ -94,7 +94,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
     const campaigns = [...due.values()]
     this.#pace.ask('messages', campaigns.length > 0)
     const paceMs = campaigns.length > 0 ? this.#pace.waitMs(campaigns) : 0
-    // What is left over, and what is skipped now, is found by the next turn.
+    // The next turn finds the messages that this one leaves.
     const waitMs = paceMs === 0 && this.#wasLocked ? lockedPauseMs : paceMs
     if (campaigns.length > 0) later.push(nowMs + waitMs)
     return {

@@ -21,7 +21,7 @@ interface Candidate {
   allowed: number
 }
 
-/** What the rate is shared between: messages, and confirmation mails of double opt-in. */
+/** The two kinds of mail that share the rate: messages, and confirmation mails of double opt-in. */
 type Party = 'messages' | 'confirmations'
 
 /** A party that has not asked for so long has nothing to send, or its loop does not run. */

@@ -159,7 +159,7 @@ function recordOutcome(tx: Tx, { task, outcome, endedMs }: FinishedAttempt, { st
   })
 }
 
-/** A host's transport in JavaScript may return anything. A number is stored as text, and what is no id is left out. */
+/** A host's transport in JavaScript may return anything. Stores a number as text, and leaves out other types. */
 function idOf(id: unknown): string | null {
   return ['string', 'number', 'bigint'].includes(typeof id) ? String(id).slice(0, maxTextCharacters) : null
 }

@@ -142,7 +142,7 @@ async function openPool({ tls, ...server }: Server, { connections = 5, dkim, ca,
   return pool
 }
 
-/** A further field of nodemailer's data of one message: what was read of it. */
+/** Our own field in nodemailer's data of a message: its stream, which shows whether all of it was read. */
 interface HandOver {
   readonly handOver: { stream?: { readonly readableEnded: boolean } }
 }
