@@ -1,5 +1,5 @@
 import PQueue from 'p-queue'
-import type { Context } from '../context.ts'
+import type { Context, Tx } from '../context.ts'
 import { transact } from '../storage/transaction.ts'
 import { earliest, nextTurn, watchClock } from '../time.ts'
 import { findOrphans } from './claims.ts'
@@ -34,9 +34,14 @@ const noWork = { plan: undefined, nextDueMs: undefined, nextLeaseEndMs: undefine
  * new tasks. A queue then runs the claimed tasks. No transaction is open during an attempt. Attempts that finish while a
  * turn commits are recorded by the next turn.
  */
-export class Loop<Plan, Task extends { readonly id: number }, Finished extends { readonly task: Task }> {
+export class Loop<
+  Plan,
+  Task extends { readonly id: number },
+  Finished extends { readonly task: Task },
+  Expired extends { readonly id: number },
+> {
   readonly #ctx: Context
-  readonly #work: LoopWork<Plan, Task, Finished>
+  readonly #work: LoopWork<Plan, Task, Finished, Expired>
   /** Runs one job per attempt, and limits how many run at the same time. */
   readonly #queue: PQueue
   readonly #signal = new Signal()
@@ -53,7 +58,7 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
   #running: Promise<void> | undefined
   #isStopping = false
 
-  constructor(ctx: Context, work: LoopWork<Plan, Task, Finished>) {
+  constructor(ctx: Context, work: LoopWork<Plan, Task, Finished, Expired>) {
     this.#ctx = ctx
     this.#work = work
     this.#queue = new PQueue({ concurrency: work.concurrency })
@@ -177,7 +182,7 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
     try {
       const done = await transact(this.#ctx, async (tx) => {
         const recorded = await this.#work.record(tx, finished)
-        const released = orphans ? await this.#work.release(tx, this.#inFlight, orphans, this.#isClockSuspect) : 0
+        const released = orphans ? await this.#release(tx, orphans) : 0
         const claimed = plan === undefined ? [] : await this.#work.claim(tx, plan, this.#inFlight)
         return { recorded, claimed, released: released > 0 }
       })
@@ -190,6 +195,13 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
       this.#finished.unshift(...finished)
       throw error
     }
+  }
+
+  /** Releases tasks of dead processes and expired leases. @returns Their number. There may be more. */
+  async #release(tx: Tx, orphans: readonly string[]): Promise<number> {
+    const expired = await this.#work.claims.listExpired(tx, this.#inFlight, orphans)
+    if (expired.length > 0) await this.#work.releaseExpiredLeases(tx, expired)
+    return expired.length + (this.#isClockSuspect ? await this.#work.releaseStaleSchedules(tx) : 0)
   }
 
   async #findOrphans(): Promise<string[]> {

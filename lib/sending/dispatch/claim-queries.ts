@@ -66,7 +66,7 @@ export const listCampaigns = statement.all(
 )
 
 /** A message whose lease has ended. */
-interface ExpiredMessage {
+export interface ExpiredMessage {
   id: number
   client_id: number
   newsletter_id: number | null

@@ -6,7 +6,7 @@ import { earliest, msOf } from '../../time.ts'
 import { allowsUnverified, type MailSettings } from '../settings.ts'
 import { isUncertainError, type MailTransport } from '../transport.ts'
 import { type ClaimedMessage, claimMessages } from './claim.ts'
-import { claims, listCampaigns, lockPace, savePace } from './claim-queries.ts'
+import { claims, type ExpiredMessage, listCampaigns, lockPace, savePace } from './claim-queries.ts'
 import { Composer } from './compose.ts'
 import { type Campaign, Pace } from './pace.ts'
 import {
@@ -41,11 +41,13 @@ const noOutcome = 'The transport returned no outcome: the outcome is not known.'
 const noAnswer = 'The transport gave no answer in time: the outcome is not known.'
 
 /** The work of the loop that sends newsletters and sequences. */
-export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
+export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, ExpiredMessage> {
   readonly what = 'messages'
   readonly claims = claims
+  readonly releaseExpiredLeases = releaseExpiredLeases
+  readonly releaseStaleSchedules = releaseStaleSchedules
   readonly concurrency: number
-  readonly loop: Loop<Plan, ClaimedMessage, FinishedAttempt>
+  readonly loop: Loop<Plan, ClaimedMessage, FinishedAttempt, ExpiredMessage>
   readonly #ctx: Context
   readonly #settings: MailSettings
   readonly #pace: Pace
@@ -112,11 +114,6 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
         for (const { outcome } of recorded) this.#messages[outcome] += 1
       },
     }
-  }
-
-  async release(tx: Tx, inFlight: TasksInFlight, orphans: readonly string[], isClockSuspect: boolean): Promise<number> {
-    const released = await releaseExpiredLeases(tx, inFlight, orphans)
-    return released + (isClockSuspect ? await releaseStaleSchedules(tx) : 0)
   }
 
   async claim(tx: Tx, { campaigns, freeSlots }: Plan, inFlight: TasksInFlight): Promise<ClaimedMessage[]> {

@@ -1,6 +1,5 @@
 import { recordBounce } from '../../contacts/bounces.ts'
 import { type Context, now, type Tx } from '../../context.ts'
-import type { TasksInFlight } from '../../dispatch/work.ts'
 import { isMailkeepError } from '../../errors.ts'
 import { maxRowsPerBatch, runOrEnqueue } from '../../jobs/operations.ts'
 import { timestamp } from '../../time.ts'
@@ -164,18 +163,8 @@ function idOf(id: unknown): string | null {
   return ['string', 'number', 'bigint'].includes(typeof id) ? String(id).slice(0, maxTextCharacters) : null
 }
 
-/**
- * Marks the messages whose lease has expired as uncertain: their process died while it handed them over.
- *
- * @returns The number of expired leases.
- */
-export async function releaseExpiredLeases(
-  tx: Tx,
-  inFlight: TasksInFlight,
-  orphans: readonly string[],
-): Promise<number> {
-  const expired = await queries.claims.listExpired(tx, inFlight, orphans)
-  if (expired.length === 0) return 0
+/** Marks the messages whose lease has expired as uncertain: their process died while it handed them over. */
+export async function releaseExpiredLeases(tx: Tx, expired: readonly queries.ExpiredMessage[]): Promise<void> {
   await queries.markUncertain(tx, { ids: expired.map(({ id }) => id), error: lostProcess })
   const tallies: Tallies = new Map()
   for (const { id: messageId, client_id: clientId, newsletter_id, sequence_id, contact_id, step_id } of expired) {
@@ -186,7 +175,6 @@ export async function releaseExpiredLeases(
     await advance({ ...tx, clientId }, done)
   }
   await countAll(tx, tallies)
-  return expired.length
 }
 
 /**

@@ -4,12 +4,11 @@
  */
 import { sql } from 'kysely'
 import { now, type Tx } from '../../context.ts'
-import type { TasksInFlight } from '../../dispatch/work.ts'
 import { maxRowsPerBatch } from '../../jobs/operations.ts'
 import { int, ints, statement, time } from '../../storage/statement.ts'
 import { timestamp, toleratedDriftMs } from '../../time.ts'
 import { insertAttempts } from '../queries.ts'
-import { claims, type ExpiredLease, failDelivery } from './claim.ts'
+import { type ExpiredLease, failDelivery } from './claim.ts'
 
 const releaseLeases = statement({ ids: ints, now: time }, (db, p, dialect) =>
   db
@@ -34,15 +33,8 @@ const releaseSchedules = statement.affected(
 /**
  * Releases the deliveries whose lease has expired, because their process died or could not record the outcome. Logs the
  * attempt as interrupted. If it was the last attempt of the schedule, the delivery fails.
- *
- * @returns The number of expired leases.
  */
-export async function releaseExpiredLeases(
-  tx: Tx,
-  inFlight: TasksInFlight,
-  orphans: readonly string[],
-): Promise<number> {
-  const expired = await claims.listExpired(tx, inFlight, orphans)
+export async function releaseExpiredLeases(tx: Tx, expired: readonly ExpiredLease[]): Promise<void> {
   const attempts = expired.map((row) => ({
     delivery_id: row.id,
     number: row.attempts,
@@ -53,14 +45,13 @@ export async function releaseExpiredLeases(
     error: 'The attempt was interrupted: its outcome is not known.',
     response_body: null,
   }))
-  if (attempts.length > 0) await insertAttempts(tx, attempts)
+  await insertAttempts(tx, attempts)
   const isLastAttempt = (row: ExpiredLease) =>
     row.status === 'pending' &&
     row.attempts - row.attempts_before > tx.local.webhooks.settings.retryScheduleSeconds.length
   for (const row of expired.filter(isLastAttempt)) await failInterrupted(tx, row)
   const ids = expired.filter((row) => !isLastAttempt(row)).map(({ id }) => id)
   if (ids.length > 0) await releaseLeases(tx, { ids, now: now(tx) })
-  return expired.length
 }
 
 async function failInterrupted(tx: Tx, { id, uuid, client_id, endpoint_id, attempts }: ExpiredLease): Promise<void> {
