@@ -35,7 +35,7 @@ const assetPrefix = '/console/assets/'
  *
  * @param portalOrigins Origins of pages that may embed the portal.
  */
-export function consoleSurfaces(logger: ErrorLog, portalOrigins: readonly string[] = []): Surfaces {
+export function consoleSurfaces(logger: ErrorLog, portalOrigins: readonly string[]): Surfaces {
   let loading: Promise<ConsoleAssets> | undefined
   const plain = new Map<string, Buffer>()
   const answer: Respond = async (request) => {

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { ses } from '../lib/identities/ses.ts'
 import { createMailkeep, type DatabaseSource, type Logger, type Mailkeep } from '../lib/index.ts'
+import { isLoopback } from '../lib/internal.ts'
 import type { SqliteOptions } from '../lib/storage/sqlite.ts'
 import { nativeAddon } from './addon.ts'
 import { CliError } from './cli-error.ts'
@@ -51,10 +52,6 @@ function localUrl({ host, port, mail }: Config): string | undefined {
 function staysHere(transport: Config['mail']['transport']): boolean {
   if (transport.kind !== 'smtp') return transport.kind === 'folder'
   return isLoopback(new URL(transport.url).hostname.replace(/^\[|\]$/g, ''))
-}
-
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 }
 
 async function sourceOf({ database, postgres: options }: Config, create: boolean): Promise<DatabaseSource> {

@@ -8,7 +8,7 @@ import { Dispatcher } from './webhooks/dispatch/dispatcher.ts'
 import type { EventHandler } from './webhooks/handlers/handlers.ts'
 import type { Sender } from './webhooks/http/send.ts'
 
-/** All that runs in the background: webhooks, mail and stored jobs. */
+/** The background work of a process: webhooks, mail and stored jobs. */
 export class Background {
   readonly dispatcher: Dispatcher
   readonly mailer: Mailer

@@ -209,6 +209,20 @@ function isEmailAddress(text: string): boolean {
   )
 }
 
+/** Parses JSON; returns undefined for other text. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a host name or address, without brackets, is that of this machine. */
+export function isLoopback(host: string): boolean {
+  return /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i.test(host)
+}
+
 /** A time with its offset, as text. */
 export const TimeText = v.config(
   v.pipe(

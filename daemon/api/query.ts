@@ -1,6 +1,6 @@
 import { invalid } from '../../lib/internal.ts'
 
-/** Enough for three filters of 100 values each. */
+/** Maximum parameters of a query. Three filters of 100 values each fit. */
 const maxParameters = 500
 
 /** Splits a name from its brackets. `lists[]` and `lists[0]` both name a value of the list `lists`. */

@@ -34,7 +34,7 @@ export interface ServerLimits extends RequestLimits {
   readonly answersBytes: number
   /** Maximum pipelined requests that wait, over all connections. */
   readonly waitingRequests: number
-  /** Socket timeout: time in which the client neither sends what is awaited nor reads what was sent. */
+  /** Socket timeout: maximum time in which the client neither sends the rest of a request nor reads an answer. */
   readonly silenceMs: number
 }
 

@@ -7,13 +7,12 @@ import { methodNotAllowed, nothingHere, toPublicError } from '../api/errors.ts'
 import { type ApiRequest, type ApiResponse, declaredBody, header } from '../api/http-types.ts'
 import type { Respond, Surfaces } from '../api/index.ts'
 import { readTarget } from '../api/target.ts'
-import { confirmPage } from './confirm.ts'
+import { confirmPage, unsubscribePage } from './button-pages.ts'
 import { type Page, textsOf, type Visit } from './layout.ts'
 import { preferencesPage } from './preferences.ts'
 import { RateLimit } from './rate-limit.ts'
 import { contentPage, emptyPage, errorPage, stylePage } from './responses.ts'
 import { languageOf } from './texts.ts'
-import { unsubscribePage } from './unsubscribe.ts'
 
 export interface ContactPagesOptions {
   readonly mailkeep: Mailkeep
@@ -44,7 +43,7 @@ const optionNames = Object.keys({
   prefix: true,
 } satisfies Record<keyof ContactPagesOptions, true>)
 
-/** Far more than a person needs, and few enough for the database. */
+/** Maximum requests of one address. A person needs far fewer, and the database can answer as many. */
 const requestsPerMinute = 300
 
 const pages: Readonly<Record<LinkPurpose, { page: Page; source: Caller['source'] }>> = {

@@ -1,7 +1,7 @@
 import type { ListPreferences, Preferences, PreferencesInput, TopicPreference } from '../../lib/index.ts'
+import { unsubscribed } from './button-pages.ts'
 import { type Html, html } from './html.ts'
 import { buttonForm, type Content, notice, type Page, paragraph, type Say } from './layout.ts'
-import { unsubscribed } from './unsubscribe.ts'
 
 /** The contact's lists and topics with check boxes. */
 export const preferencesPage: Page = {
@@ -26,7 +26,7 @@ export const preferencesPage: Page = {
   },
 }
 
-/** The hidden fields name what was shown, so that what was added since stays. */
+/** The hidden fields name the lists and topics that were shown, so that memberships added since then stay. */
 function changesOf(form: FormData): PreferencesInput {
   const checkedLists = idsOf(form.getAll('list'))
   const checkedTopics = idsOf(form.getAll('topic'))

@@ -7,17 +7,12 @@ const maxAddresses = 10_000
 /** Counts requests by client address, in windows of one minute. Its memory is bounded. */
 export class RateLimit {
   readonly #limit: number
-  readonly #now: () => number
   readonly #counts = new Map<string, number>()
   #windowEndsMs = 0
 
-  /**
-   * @param limit Maximum requests of an address in a window.
-   * @param now Returns milliseconds of a clock that never goes back.
-   */
-  constructor(limit: number, now: () => number = () => performance.now()) {
+  /** @param limit Maximum requests of an address in a window. */
+  constructor(limit: number) {
     this.#limit = limit
-    this.#now = now
   }
 
   /**
@@ -26,7 +21,7 @@ export class RateLimit {
    * @returns Undefined if it is within the limit, else the seconds until the next window.
    */
   count(address: string): number | undefined {
-    const nowMs = this.#now()
+    const nowMs = performance.now()
     if (nowMs >= this.#windowEndsMs) {
       this.#counts.clear()
       this.#windowEndsMs = nowMs + windowMs

@@ -1,4 +1,5 @@
 /** The style sheet of the pages. A module instead of a file, so that bundles have it. */
+import { contrast, textColourOn } from './colour.ts'
 
 const light = { page: '#f4f5f7', card: '#ffffff', text: '#1b1f24', muted: '#57606a', line: '#d8dde3' }
 const dark = { page: '#111418', card: '#1b1f24', text: '#e8ebef', muted: '#a3adb8', line: '#343b44' }
@@ -9,14 +10,13 @@ const usualColour = '#2566c8'
 /** Minimum contrast of a button with its surroundings (WCAG 2.2, 1.4.11). */
 const minContrast = 3
 
-/** @param colour Colour of buttons, `#rrggbb`. The text on them is black or white: one of the two has a contrast of 4.5. */
+/** @param colour Colour of buttons, `#rrggbb`. */
 export function styleSheet(colour = usualColour): string {
-  const onColour = contrast(colour, '#ffffff') >= contrast(colour, '#000000') ? '#ffffff' : '#000000'
   return `${variables(light, colour)}
 @media (prefers-color-scheme: dark) {
 ${variables(dark, colour)}
 }
-:root { --colour: ${colour}; --on-colour: ${onColour}; color-scheme: light dark; }
+:root { --colour: ${colour}; --on-colour: ${textColourOn(colour)}; color-scheme: light dark; }
 ${rules}`
 }
 
@@ -24,20 +24,6 @@ function variables(theme: typeof light, colour: string): string {
   const edge = contrast(colour, theme.card) < minContrast ? theme.muted : colour
   const values = Object.entries({ ...theme, edge }).map(([name, value]) => `--${name}: ${value};`)
   return `:root { ${values.join(' ')} }`
-}
-
-/** Returns the contrast of two colours, from 1 to 21 (WCAG 2.2). */
-function contrast(a: string, b: string): number {
-  const [darker, lighter] = [luminance(a), luminance(b)].sort((x, y) => x - y) as [number, number]
-  return (lighter + 0.05) / (darker + 0.05)
-}
-
-function luminance(colour: string): number {
-  const [red, green, blue] = [1, 3, 5].map((at) => {
-    const part = Number.parseInt(colour.slice(at, at + 2), 16) / 255
-    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4
-  }) as [number, number, number]
-  return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
 const rules = `* { box-sizing: border-box; }

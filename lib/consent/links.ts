@@ -6,7 +6,7 @@ import { loadStoredKey } from '../sealing/stored-key.ts'
 import { dayMs, msOf } from '../time.ts'
 
 /**
- * What a link lets its holder do. Each number is in the tokens of sent mails, so it must not change. The links of the portal
+ * The purposes of links: the page that a link opens. Each number is in the tokens of sent mails, so it must not change. The links of the portal
  * have the same key: see lib/clients/portal.ts for their number.
  */
 const purposes = { unsubscribe: 1, preferences: 2, confirm: 3 } as const satisfies Record<LinkPurpose, number>

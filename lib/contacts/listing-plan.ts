@@ -52,7 +52,10 @@ const maxCreated = 5000
  * choice is a guess. If the database's planner can choose the index, it does.
  */
 export async function planListing(ctx: Context, filters: Filters): Promise<ListingPlan> {
-  const attributes = await rarestFirst(ctx, filters.attributes)
+  // A scan reads the index of the first attribute.
+  const attributes = await rarestFirst(filters.attributes, (value) =>
+    queries.countAttribute(ctx, { ...value, limit: maxCounted }),
+  )
   const [first = { attribute_id: 0, value_key: '' }, ...more_attributes] = attributes
   const values = { client_id: ctx.clientId, ...filters.values, ...first, more_attributes, parts: [] }
   const { ids, flags } = filters
@@ -162,41 +165,23 @@ async function chooseCandidates(ctx: Context, shared: Shared): Promise<Examine> 
   if (flags.search && [...values.search].length >= search.shortestMatch) {
     found.push(matches(ctx, shared, await rarestParts(ctx, search.parts(values.search))))
   }
-  return found.length > 1 ? await rarestOf(found) : (found[0] ?? allContacts(ctx, shared)).examine
+  const [rarest = allContacts(ctx, shared)] = await rarestFirst(found, ({ count }) => count())
+  return rarest.examine
 }
 
-/** Returns the filter with the fewest contacts. Of those with many, it is the one whose first ids are furthest apart. */
-async function rarestOf(candidates: readonly Candidates[]): Promise<Examine> {
+/** Sorts filters by the number of their contacts. Of those with many, the one whose first ids are furthest apart is first. */
+async function rarestFirst<T>(
+  filters: readonly T[],
+  count: (filter: T) => Promise<queries.Sample | undefined>,
+): Promise<readonly T[]> {
+  if (filters.length < 2) return filters
   const counted = await Promise.all(
-    candidates.map(async ({ examine, count }) => ({ examine, ...sizeOf(await count()) })),
+    filters.map(async (filter) => {
+      const { members, lowest, highest } = (await count(filter))!
+      return { filter, members, span: (highest ?? 0) - (lowest ?? 0) }
+    }),
   )
-  return counted.sort(bySize)[0]!.examine
-}
-
-/** Sorts attributes by the number of their contacts. A scan reads the index of the first one. */
-async function rarestFirst(ctx: Context, attributes: Filters['attributes']): Promise<Filters['attributes']> {
-  if (attributes.length < 2) return attributes
-  const counted = await Promise.all(
-    attributes.map(async (value) => ({
-      value,
-      ...sizeOf(await queries.countAttribute(ctx, { ...value, limit: maxCounted })),
-    })),
-  )
-  return counted.sort(bySize).map(({ value }) => value)
-}
-
-interface Size {
-  readonly members: number
-  readonly span: number
-}
-
-function sizeOf(sample: queries.Sample | undefined): Size {
-  const { members, lowest, highest } = sample!
-  return { members, span: (highest ?? 0) - (lowest ?? 0) }
-}
-
-function bySize(a: Size, b: Size): number {
-  return a.members - b.members || b.span - a.span
+  return counted.sort((a, b) => a.members - b.members || b.span - a.span).map(({ filter }) => filter)
 }
 
 function allContacts(ctx: Context, { values }: Shared): Pick<Candidates, 'examine'> {

@@ -43,18 +43,9 @@ export async function listPageOfDocuments(
   const { per_page, cursor, ...filterQuery } = parse(ContactQuery, query)
   const page = { per_page, cursor }
   const filters = await resolveFilters(ctx, filterQuery)
-  if (!filters)
-    return await readPageOf(
-      page,
-      async () => [],
-      (rows) => takeAll(ctx, rows),
-    )
-  if (filters.emailKey !== undefined) {
-    return await readPageOf(
-      page,
-      (range) => findByEmail(ctx, filters, range),
-      (rows) => takeAll(ctx, rows),
-    )
+  if (!filters || filters.emailKey !== undefined) {
+    const find = async (range: Range) => (filters ? await findByEmail(ctx, filters, range) : [])
+    return await readPageOf(page, find, (rows) => takeAll(ctx, rows))
   }
   const { list } = await planListing(ctx, filters)
   return await readPageOf(page, list, (rows) => documentsOf(ctx, rows, maxBytes))

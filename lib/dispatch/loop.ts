@@ -1,5 +1,5 @@
 import PQueue from 'p-queue'
-import type { Context } from '../context.ts'
+import type { Context, Tx } from '../context.ts'
 import { transact } from '../storage/transaction.ts'
 import { earliest, nextTurn, watchClock } from '../time.ts'
 import { findOrphans } from './claims.ts'
@@ -9,10 +9,10 @@ import type { DueWork, InFlight, LoopWork } from './work.ts'
 /** Maximum poll interval. Also covers changes of the system clock. */
 const maxPollIntervalMs = 1000
 const pauseAfterErrorMs = 1000
-/** A poll of more sources is followed by a pause. On SQLite the query blocks this thread, so others get their turn. */
-const maxSourcesWithoutPause = 500
+/** A poll of more backlogs is followed by a pause. On SQLite the query blocks this thread, so others get their turn. */
+const maxBacklogsWithoutPause = 500
 /** Seven times as long as the query takes for an endpoint: 2.7 µs, beside 10,000 that are due. */
-const pausePerSourceMs = 0.02
+const pausePerBacklogMs = 0.02
 /** How often the loop looks for the claims of dead processes. */
 const orphanCheckIntervalMs = 500
 /** Attempts that end in as many turns of the event loop are recorded together: a commit costs more than they do. */
@@ -27,16 +27,21 @@ interface Turn {
   readonly nextMs: number | undefined
 }
 
-const noWork = { plan: undefined, nextDueMs: undefined, nextLeaseEndMs: undefined, sources: 0 }
+const noWork = { plan: undefined, nextDueMs: undefined, nextLeaseEndMs: undefined, backlogs: 0 }
 
 /**
  * Does tasks that are stored in the database. Each turn is one transaction, which records finished attempts and claims
  * new tasks. A queue then runs the claimed tasks. No transaction is open during an attempt. Attempts that finish while a
  * turn commits are recorded by the next turn.
  */
-export class Loop<Plan, Task extends { readonly id: number }, Finished extends { readonly task: Task }> {
+export class Loop<
+  Plan,
+  Task extends { readonly id: number },
+  Finished extends { readonly task: Task },
+  Expired extends { readonly id: number },
+> {
   readonly #ctx: Context
-  readonly #work: LoopWork<Plan, Task, Finished>
+  readonly #work: LoopWork<Plan, Task, Finished, Expired>
   /** Runs one job per attempt, and limits how many run at the same time. */
   readonly #queue: PQueue
   readonly #signal = new Signal()
@@ -53,7 +58,7 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
   #running: Promise<void> | undefined
   #isStopping = false
 
-  constructor(ctx: Context, work: LoopWork<Plan, Task, Finished>) {
+  constructor(ctx: Context, work: LoopWork<Plan, Task, Finished, Expired>) {
     this.#ctx = ctx
     this.#work = work
     this.#queue = new PQueue({ concurrency: work.concurrency })
@@ -177,7 +182,7 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
     try {
       const done = await transact(this.#ctx, async (tx) => {
         const recorded = await this.#work.record(tx, finished)
-        const released = orphans ? await this.#work.release(tx, this.#inFlight, orphans, this.#isClockSuspect) : 0
+        const released = orphans ? await this.#release(tx, orphans) : 0
         const claimed = plan === undefined ? [] : await this.#work.claim(tx, plan, this.#inFlight)
         return { recorded, claimed, released: released > 0 }
       })
@@ -192,24 +197,34 @@ export class Loop<Plan, Task extends { readonly id: number }, Finished extends {
     }
   }
 
+  /** Releases tasks of dead processes and expired leases. @returns Their number. There may be more. */
+  async #release(tx: Tx, orphans: readonly string[]): Promise<number> {
+    const expired = await this.#work.claims.listExpired(tx, this.#inFlight, orphans)
+    if (expired.length > 0) await this.#work.releaseExpiredLeases(tx, expired)
+    return expired.length + (this.#isClockSuspect ? await this.#work.releaseStaleSchedules(tx) : 0)
+  }
+
   async #findOrphans(): Promise<string[]> {
     const startedMs = performance.now()
     if (startedMs < this.#nextOrphanCheckMs) return []
     this.#nextOrphanCheckMs = startedMs + orphanCheckIntervalMs
-    return await findOrphans(this.#ctx, await this.#work.listClaims())
+    return await findOrphans(this.#ctx, await this.#work.claims.list(this.#ctx))
   }
 
-  /** Finds due tasks, unless nothing may be claimed now or the previous poll found many sources. */
-  async #poll(mustPoll: boolean): Promise<DueWork<Plan>> {
+  /** Finds due tasks, unless nothing may be claimed now or the previous poll found many backlogs. */
+  async #poll(mustPoll: boolean): Promise<DueWork<Plan> & { readonly nextLeaseEndMs: number | undefined }> {
     const freeSlots = this.#work.freeSlots()
     if (this.#isStopping || freeSlots <= 0) return noWork
     const pauseMs = this.#nextPollMs - performance.now()
     if (pauseMs > 0 && !mustPoll) return { ...noWork, nextDueMs: this.#ctx.clock() + pauseMs }
-    const due = await this.#work.poll(freeSlots)
+    const [due, nextLeaseEndMs] = await Promise.all([
+      this.#work.poll(freeSlots),
+      this.#work.claims.nextLeaseEndMs(this.#ctx),
+    ])
     // A database server runs the query in another process, so only SQLite blocks this thread.
-    const mustPause = due.sources > maxSourcesWithoutPause && !this.#ctx.storage.dialect.concurrentWriters
-    this.#nextPollMs = mustPause ? performance.now() + due.sources * pausePerSourceMs : 0
-    return due
+    const mustPause = due.backlogs > maxBacklogsWithoutPause && !this.#ctx.storage.dialect.concurrentWriters
+    this.#nextPollMs = mustPause ? performance.now() + due.backlogs * pausePerBacklogMs : 0
+    return { ...due, nextLeaseEndMs }
   }
 
   #sleepMs({ claimed, nextMs }: Turn): number {

@@ -1,5 +1,6 @@
 /** The work of a loop: its tasks, and how they are found, claimed, attempted and recorded. */
 import type { Tx } from '../context.ts'
+import type { Claims } from './claims.ts'
 
 /** The result of a poll. */
 export interface DueWork<Plan> {
@@ -7,10 +8,8 @@ export interface DueWork<Plan> {
   readonly plan: Plan | undefined
   /** When the next waiting task is due, in milliseconds since 1970; undefined when none waits. */
   readonly nextDueMs: number | undefined
-  /** When the first lease ends, in milliseconds since 1970. Includes the leases of this process. */
-  readonly nextLeaseEndMs: number | undefined
-  /** The number of endpoints, newsletters or steps that have waiting tasks. The cost of a poll grows with it. */
-  readonly sources: number
+  /** Number of endpoints, or of newsletters and sequences, that have waiting tasks. The cost of a poll grows with it. */
+  readonly backlogs: number
 }
 
 /** A claimed task whose outcome is not recorded yet. */
@@ -32,27 +31,32 @@ export interface Recorded {
 }
 
 /** The work of a loop. The functions that get a `tx` run in the transaction of a turn and may await only statements. */
-export interface LoopWork<Plan, Task extends { readonly id: number }, Finished extends { readonly task: Task }> {
+export interface LoopWork<
+  Plan,
+  Task extends { readonly id: number },
+  Finished extends { readonly task: Task },
+  Expired extends { readonly id: number },
+> {
   /** The noun of log messages, in the plural. */
   readonly what: string
   /** Maximum attempts in flight. */
   readonly concurrency: number
+  /** The claims of all processes. */
+  readonly claims: Claims<Expired>
   /** Number of tasks that may be claimed now. */
   freeSlots(): number
   /** Finds what is due, and decides what to claim. */
   poll(freeSlots: number): Promise<DueWork<Plan>>
   /** Records finished attempts whose claim is current. */
   record(tx: Tx, finished: readonly Finished[]): Promise<Recorded>
-  /** Lists the claims of the tasks that are in flight in any process. */
-  listClaims(): Promise<string[]>
+  /** Releases tasks whose lease has ended. At least one. */
+  releaseExpiredLeases(tx: Tx, expired: readonly Expired[]): Promise<void>
   /**
-   * Releases tasks whose lease has expired or whose process has died. They are not among `inFlight`.
+   * Makes tasks due whose due time is wrong, because the clock was set back after it was stored.
    *
-   * @param orphans The claims of dead processes.
-   * @param isClockSuspect Whether the clock may have been set back since due times were stored.
-   * @returns The number of released tasks.
+   * @returns Their number, up to a limit.
    */
-  release(tx: Tx, inFlight: TasksInFlight, orphans: readonly string[], isClockSuspect: boolean): Promise<number>
+  releaseStaleSchedules(tx: Tx): Promise<number>
   claim(tx: Tx, plan: Plan, inFlight: TasksInFlight): Promise<Task[]>
   /** Called for each claimed task after the commit, in the order of the claims. */
   started(task: Task): void

@@ -24,15 +24,15 @@ interface MessageRow {
   sent_at: string | null
 }
 
-/** A flag: the source is a sequence; otherwise it is a newsletter. */
-const sourceOf = (ofSequence: boolean) => sql.ref(ofSequence ? 'sequence_id' : 'newsletter_id')
+/** @param ofSequence Whether the campaign is a sequence, instead of a newsletter. */
+const campaignColumn = (ofSequence: boolean) => sql.ref(ofSequence ? 'sequence_id' : 'newsletter_id')
 
 /** Lists the messages of a newsletter or sequence by id. The index has them by status, so all statuses are merged. */
 export const listMessages = statement.all(
-  { source_id: int, after: int, limit: int, status: word<MessageStatus>() },
+  { campaign_id: int, after: int, limit: int, status: word<MessageStatus>() },
   (_, p, dialect, { desc, byStatus, ofSequence }) => {
     const range = (status: unknown) => sql`select id from (select id from mailkeep_message
-      where ${sourceOf(ofSequence)} = ${p.source_id} and status = ${status} and id ${desc ? sql`<` : sql`>`} ${p.after}
+      where ${campaignColumn(ofSequence)} = ${p.campaign_id} and status = ${status} and id ${desc ? sql`<` : sql`>`} ${p.after}
       order by id ${desc ? sql`desc` : sql`asc`} limit ${p.limit}) as ranged`
     const ranges = byStatus ? [range(p.status)] : messageStatuses.map((status) => range(sql.lit(status)))
     return sql<MessageRow>`select ${listed} from mailkeep_message as m where m.id in
@@ -78,9 +78,9 @@ export const skipPendingSteps = statement(
 )
 
 export const listUncertain = statement.all(
-  { source_id: int, after: int, limit: int },
+  { campaign_id: int, after: int, limit: int },
   (_, p, dialect, { ofSequence }) => sql<{ id: number }>`select id from mailkeep_message
-    where ${sourceOf(ofSequence)} = ${p.source_id} and status = 'uncertain' and id > ${p.after}
+    where ${campaignColumn(ofSequence)} = ${p.campaign_id} and status = 'uncertain' and id > ${p.after}
     order by id limit ${p.limit} ${dialect.forUpdate}`,
   ['ofSequence'],
 )

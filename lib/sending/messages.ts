@@ -20,7 +20,7 @@ export async function listMessages(
 ): Promise<Page<Message>> {
   const filters = parse(MessageQuery, query)
   await getNewsletter(ctx, newsletterId)
-  return await listMessagesOf(ctx, { source_id: newsletterId, ofSequence: false }, filters)
+  return await listMessagesOf(ctx, { campaign_id: newsletterId, ofSequence: false }, filters)
 }
 
 /**
@@ -35,20 +35,20 @@ export async function listMessagesOfSequence(
 ): Promise<Page<Message>> {
   const filters = parse(MessageQuery, query)
   await getSequenceSummary(ctx, sequenceId)
-  return await listMessagesOf(ctx, { source_id: sequenceId, ofSequence: true }, filters)
+  return await listMessagesOf(ctx, { campaign_id: sequenceId, ofSequence: true }, filters)
 }
 
-interface Source {
-  readonly source_id: number
+interface CampaignFilter {
+  readonly campaign_id: number
   readonly ofSequence: boolean
 }
 
 async function listMessagesOf(
   ctx: Context,
-  { source_id, ofSequence }: Source,
+  { campaign_id, ofSequence }: CampaignFilter,
   { status, ...pageQuery }: v.InferOutput<typeof MessageQuery>,
 ): Promise<Page<Message>> {
-  const filters = { source_id, status: status ?? 'pending' }
+  const filters = { campaign_id, status: status ?? 'pending' }
   const page = await readPage(pageQuery, ({ desc, ...range }) =>
     queries.listMessages(ctx, { ...filters, ...range }, { desc, byStatus: status !== undefined, ofSequence }),
   )

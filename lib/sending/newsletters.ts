@@ -119,7 +119,7 @@ export async function createNewsletter(ctx: Context, input: NewsletterInput): Pr
   })
 }
 
-/** What recipients got already, or who they are. */
+/** The fields that cannot change once a newsletter has started: its content was sent, and its recipients were chosen. */
 const fixedFields = ['subject', 'preheader', 'html', 'text', 'audience'] as const
 
 /**

@@ -1,4 +1,4 @@
-/** What becomes of the delays of sequences when the clock is set back. */
+/** Repairs the delays of sequences after the clock was set back. */
 import { sql } from 'kysely'
 import { now, type Tx } from '../context.ts'
 import { maxRowsPerBatch } from '../jobs/operations.ts'

@@ -1,4 +1,4 @@
-/** States of what is sent. The tables, the records and the API name them alike. */
+/** Statuses of newsletters, sequences and messages. Tables, records and the API use the same names. */
 
 export const newsletterStatuses = ['draft', 'scheduled', 'sending', 'paused', 'sent', 'cancelled', 'failed'] as const
 export type NewsletterStatus = (typeof newsletterStatuses)[number]

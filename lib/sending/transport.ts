@@ -15,7 +15,7 @@ export interface MailMessage {
   readonly clientId: number
 }
 
-/** What became of a message. `error` has the server's answer, without the recipient's address. */
+/** The outcome of a message. `error` has the server's answer, without the recipient's address. */
 export type MailOutcome =
   | { readonly kind: 'sent'; readonly providerMessageId?: string }
   /** The message may be sent again later. */

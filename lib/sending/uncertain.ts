@@ -29,9 +29,9 @@ async function changeSteps(tx: Tx, job: Job): Promise<JobResult> {
 }
 
 /** Skips or sends again some messages of a newsletter or sequence, each once. */
-async function changeBatch(tx: Tx, { targetId: source_id, state }: Job, ofSequence: boolean) {
+async function changeBatch(tx: Tx, { targetId: campaign_id, state }: Job, ofSequence: boolean) {
   const { after, uncertain } = state as Decision
-  const rows = await messages.listUncertain(tx, { source_id, after, limit: maxRowsPerBatch }, { ofSequence })
+  const rows = await messages.listUncertain(tx, { campaign_id, after, limit: maxRowsPerBatch }, { ofSequence })
   const ids = rows.map(({ id }) => id)
   const isSkipped = uncertain === 'skip'
   const change = isSkipped

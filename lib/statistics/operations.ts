@@ -19,7 +19,7 @@ import {
 
 export { deleteCountsOfClient } from './queries.ts'
 
-/** Most endpoints that fail which are named. */
+/** Maximum failing endpoints that are named. */
 const maxFailing = 5
 
 /** Number of steps of the default range. */

@@ -119,7 +119,7 @@ export function inspectFile(
 }
 
 /** Whether a file has only foreign tables, except SQLite's and Litestream's. @throws MailkeepError `unavailable` */
-export function holdsForeignTables(file: string, options: SqliteOptions = {}): boolean {
+export function holdsForeignTables(file: string, options: SqliteOptions): boolean {
   return onFile(file, options, (handle) => {
     const tables = handle.prepare(`select name from sqlite_master where type = 'table'`).pluck().all() as string[]
     if (tables.some((name) => name.startsWith('mailkeep_'))) return false
@@ -135,7 +135,7 @@ export function holdsForeignTables(file: string, options: SqliteOptions = {}): b
  *   must match the report.
  * @throws MailkeepError `unavailable`
  */
-export function copyFile(file: string, target: string, options: SqliteOptions = {}): ReturnType<typeof copyInto> {
+export function copyFile(file: string, target: string, options: SqliteOptions): ReturnType<typeof copyInto> {
   return onFile(file, options, (handle) => copyInto(handle, target, sqliteMigrations))
 }
 
@@ -148,7 +148,7 @@ const compactionLockTimeoutMs = 60_000
  *
  * @throws MailkeepError `conflict`: it has tables that are not mailkeep's; `unavailable`
  */
-export function compactFile(file: string, options: SqliteOptions = {}): CompactionReport {
+export function compactFile(file: string, options: SqliteOptions): CompactionReport {
   return onFile(file, options, (handle) => compactNow(handle, compactionLockTimeoutMs))
 }
 

@@ -169,12 +169,8 @@ interface Insertion extends Compilable<{ id: number }> {
 }
 
 /** As `statement`, but returns the number of rows written. */
-statement.affected = <P extends Parameters, R, F extends string = never>(
-  parameters: P,
-  build: Build<P, R, F>,
-  flags: readonly F[] = [],
-): Run<P, F, number> => {
-  return prepare(parameters, build, flags, ({ numAffectedRows }) => Number(numAffectedRows ?? 0))
+statement.affected = <P extends Parameters, R>(parameters: P, build: Build<P, R, never>): Run<P, never, number> => {
+  return prepare(parameters, build, [], ({ numAffectedRows }) => Number(numAffectedRows ?? 0))
 }
 
 /**

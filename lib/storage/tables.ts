@@ -220,7 +220,7 @@ export interface Tables extends SendingTables {
     seen_at: string
     finished_at: string | null
   }
-  /** What changed the memberships of a contact: see lib/consent. */
+  /** The history of the memberships of a contact: see lib/consent. */
   mailkeep_contact_history: {
     id: Generated<number>
     contact_id: number

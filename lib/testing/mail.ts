@@ -8,7 +8,7 @@ export interface CapturedMail extends MailMessage {
   readonly sentMs: number
 }
 
-/** What became of a mail. `uncertain`: the connection was lost after it was handed over. */
+/** The outcome of a mail. `uncertain`: the connection was lost after it was handed over. */
 export type MailReplyTo = 'sent' | 'temporary' | 'permanent' | 'unknown mailbox' | 'uncertain'
 
 const replies: readonly MailReplyTo[] = ['sent', 'temporary', 'permanent', 'unknown mailbox', 'uncertain']

@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict'
 import { describe } from 'node:test'
-import { Pace, type Source } from '../../lib/sending/dispatch/pace.ts'
+import { type Campaign, Pace } from '../../lib/sending/dispatch/pace.ts'
 import { test } from '../support/databases.ts'
 import { addAudience, addNewsletter, content, openAnother, openMail } from '../support/mail-harness.ts'
 import { onEveryDatabase, onSharedDatabases } from '../support/webhook-harness.ts'
 
-const newsletter = (id: number, clientId: number, identityId = clientId): Source => ({
+const newsletter = (id: number, clientId: number, identityId = clientId): Campaign => ({
   ...{ kind: 'newsletter', id, clientId, identityId },
 })
 
 /** Sends one message after the other until a time, and returns how many each newsletter got. */
-function sendFor(ms: number, rate: number, identityRate: number, due: readonly Source[]): Record<number, number> {
+function sendFor(ms: number, rate: number, identityRate: number, due: readonly Campaign[]): Record<number, number> {
   let nowMs = 0
   const pace = new Pace(() => nowMs, rate, identityRate)
   const sent: Record<number, number> = {}
   for (; nowMs <= ms; nowMs += 10) {
-    for (const { source, limit } of pace.allow(due, 100)) {
-      pace.take(source, limit)
-      sent[source.id] = (sent[source.id] ?? 0) + limit
+    for (const { campaign, limit } of pace.allow(due, 100)) {
+      pace.take(campaign, limit)
+      sent[campaign.id] = (sent[campaign.id] ?? 0) + limit
     }
   }
   return sent

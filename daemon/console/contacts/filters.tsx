@@ -10,7 +10,7 @@ export type Filters = NonNullable<paths['/api/v1/contacts/count']['get']['parame
 
 /** Returns the filters that the address has. */
 export function filtersOf(query: Readonly<Record<string, string>>): Filters {
-  // What is no id is sent, too, and refused: without its filter, every contact would match.
+  // Invalid ids are sent too, so that the server refuses them. Without the filter every contact would match.
   const ids = (name: string) => (query[name] ?? '').split(',').filter(Boolean).map(Number)
   const named = { 'lists[]': ids('list'), 'tags[]': ids('tag'), 'topics[]': ids('topic') }
   return {

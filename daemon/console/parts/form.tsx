@@ -92,7 +92,7 @@ export function Form({ action, cancel, isLive = false, state, submit, children }
     show(isLive ? 'saving' : 'unsaved')
     if (isLive) storeSoon(form, typingPauseMs)
   }
-  // The field is left: what is pressed next must find it saved.
+  // Saves at once when the field loses focus, because the next button may need the saved value.
   const onChange = ({ currentTarget: form }: TargetedEvent<HTMLFormElement>) => isLive && storeSoon(form, 0)
   return (
     <form onSubmit={onSubmit} onInput={onInput} onChange={onChange}>

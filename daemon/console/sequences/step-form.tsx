@@ -16,7 +16,7 @@ interface StepFormProps {
   readonly save: (step: Step) => Promise<void>
 }
 
-/** A mail of a sequence, with a preview of what is written. */
+/** A mail of a sequence, with a preview of its text. */
 export function StepForm({ sequenceId, step, cancel, save }: StepFormProps) {
   const [shown, setShown] = useState<Content>(step)
   const place = useRef<HTMLDivElement>(null)

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
+import { textColourOn } from '../../pages/colour.ts'
 import { api, dataOf, RequestError } from '../api.ts'
 import { Confirmation, Dialog } from '../parts/dialog.tsx'
 import { ErrorBox } from '../parts/load.tsx'
@@ -114,16 +115,10 @@ function Brand() {
   )
 }
 
-/** The text is black or white, whichever has more contrast (WCAG 2.2, relative luminance). */
 function colourButtons(colour: string): void {
-  const [red = 0, green = 0, blue = 0] = (colour.match(/[\da-f]{2}/gi) ?? []).map((hex) => {
-    const part = Number.parseInt(hex, 16) / 255
-    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4
-  })
-  const isLight = 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179
   const { style } = document.documentElement
   style.setProperty('--accent-ground', colour)
-  style.setProperty('--on-accent', isLight ? '#000000' : '#ffffff')
+  style.setProperty('--on-accent', textColourOn(colour))
 }
 
 const roleRetryMs = 3000

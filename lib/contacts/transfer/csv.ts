@@ -1,6 +1,7 @@
 import type { Parser } from 'csv-parse'
 import { MailkeepError } from '../../errors.ts'
 import { withCommas } from '../../limits.ts'
+import { parseJson } from '../../parse.ts'
 import { type Column, type ColumnMap, columnsOf, type RowState } from './columns.ts'
 import { maxBytesPerChunk, maxBytesPerRow, type Row, unreadable } from './row.ts'
 
@@ -226,13 +227,7 @@ function isNames(column: Column): boolean {
 
 /** Parses a cell of names. Returns invalid JSON unchanged, so that validation refuses it. */
 function namesOf(cell: string): unknown {
-  if (cell.trimStart().startsWith('[')) {
-    try {
-      return JSON.parse(cell)
-    } catch {
-      return cell
-    }
-  }
+  if (cell.trimStart().startsWith('[')) return parseJson(cell) ?? cell
   // Mailchimp quotes each name: "one","two"
   const names = /^\s*"/.test(cell)
     ? [...cell.matchAll(/"((?:[^"]|"")*)"/g)].map(([, name]) => name!)

@@ -2,7 +2,7 @@
 import type { Context } from '../../context.ts'
 import { type FieldErrors, invalid, MailkeepError } from '../../errors.ts'
 import { inputLimits } from '../../limits.ts'
-import { isRecord, Name, parse } from '../../parse.ts'
+import { isRecord, Name, parse, parseJson } from '../../parse.ts'
 import type { Timestamp } from '../../time.ts'
 import { type Entry, entryOf } from '../bulk.ts'
 import { orRefused } from '../bulk-merge.ts'
@@ -149,14 +149,6 @@ function attributesOf(state: RowState): [string, unknown][] {
 function attributeText(value: unknown): unknown {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : value
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** The names in a cell, or the records of an exported contact. */

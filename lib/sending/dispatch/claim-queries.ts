@@ -1,7 +1,7 @@
 /** The statements of the loop that sends mail. */
 import { type RawBuilder, sql } from 'kysely'
 import { isSuppressed } from '../../consent/suppressions.ts'
-import { claimStatements } from '../../dispatch/claims.ts'
+import { claimsOf } from '../../dispatch/claims.ts'
 import type { Dialect } from '../../storage/dialect.ts'
 import { int, ints, nullable, statement, text, time, word } from '../../storage/statement.ts'
 import type { MessageStatus, SkipReason } from '../statuses.ts'
@@ -18,7 +18,7 @@ interface DueRow {
  * `verified`: only those whose sender is verified. `local`: a client needs no sender. `waiting`: also those that wait for
  * a sender.
  */
-interface SourceFlags {
+interface CampaignFlags {
   readonly verified: boolean
   readonly local: boolean
   readonly waiting: boolean
@@ -28,8 +28,8 @@ interface SourceFlags {
  * Whether the client exists and the sender may send; without a sender, whether the client has one. The messages of a
  * deleted client are deleted by a job.
  */
-function canSend(source: string, { verified, local, waiting }: SourceFlags): RawBuilder<unknown> {
-  const [client, from] = [sql.ref(`${source}.client_id`), sql.ref(`${source}.from_identity_id`)]
+function canSend(campaign: string, { verified, local, waiting }: CampaignFlags): RawBuilder<unknown> {
+  const [client, from] = [sql.ref(`${campaign}.client_id`), sql.ref(`${campaign}.from_identity_id`)]
   const isOpen = sql`exists (select 1 from mailkeep_client as k where k.id = ${client} and k.deleted_at is null)`
   if (waiting) return isOpen
   const isKnown = sql`exists (select 1 from mailkeep_identity as i where i.client_id = ${client}
@@ -38,16 +38,16 @@ function canSend(source: string, { verified, local, waiting }: SourceFlags): Raw
 }
 
 /** The identity that sends; without one, the one that `findSender` chooses. */
-function senderOf(source: string, { verified }: SourceFlags): RawBuilder<unknown> {
-  return sql`coalesce(${sql.ref(`${source}.from_identity_id`)}, (select min(i.id) from mailkeep_identity as i
-    where i.client_id = ${sql.ref(`${source}.client_id`)} ${verified ? sql`and i.identity_status = 'verified'` : sql``}))`
+function senderOf(campaign: string, { verified }: CampaignFlags): RawBuilder<unknown> {
+  return sql`coalesce(${sql.ref(`${campaign}.from_identity_id`)}, (select min(i.id) from mailkeep_identity as i
+    where i.client_id = ${sql.ref(`${campaign}.client_id`)} ${verified ? sql`and i.identity_status = 'verified'` : sql``}))`
 }
 
 /**
- * Lists what is being sent and has work now or later, with the time of the first. Each costs a few index seeks. What has
- * no sender waits for one.
+ * Lists the campaigns that have work now or later, with the time of the first. Each costs a few index seeks. A campaign
+ * without a sender waits for one. A sequence may be listed twice: for its messages, and for its enrolments.
  */
-export const listSources = statement.all(
+export const listCampaigns = statement.all(
   {},
   (_, __, ___, flags) => sql<DueRow>`select * from (
     select 'newsletter' as kind, n.id, n.client_id, ${senderOf('n', flags)} as from_identity_id, (select min(due_at) from mailkeep_message
@@ -60,13 +60,13 @@ export const listSources = statement.all(
     union all
     select 'sequence', s.id, s.client_id, ${senderOf('s', flags)}, (select min(due_at) from mailkeep_enrolment
       where sequence_id = s.id and status = 'active' and due_at is not null)
-    from mailkeep_sequence as s where s.status = 'active' and ${canSend('s', flags)}) as source
+    from mailkeep_sequence as s where s.status = 'active' and ${canSend('s', flags)}) as campaign
     where due_at is not null`,
   ['verified', 'local', 'waiting'],
 )
 
 /** A message whose lease has ended. */
-interface ExpiredMessage {
+export interface ExpiredMessage {
   id: number
   client_id: number
   newsletter_id: number | null
@@ -75,7 +75,7 @@ interface ExpiredMessage {
   step_id: number | null
 }
 
-export const { setClaim, listClaims, findNextLeaseEnd, listExpiredLeases } = claimStatements<ExpiredMessage>(
+export const claims = claimsOf<ExpiredMessage>(
   'mailkeep_message',
   sql`id, client_id, newsletter_id, sequence_id, contact_id, step_id`,
 )
@@ -101,7 +101,7 @@ export interface DueMessage {
 
 /**
  * Looks a condition up in an index for each row. PostgreSQL would read the whole table of an `exists` at once, because it
- * compares the costs for all rows that are due, and not for those that the limit leaves.
+ * estimates the cost for all due rows, although the limit leaves few.
  */
 function ofRow(condition: RawBuilder<unknown>): RawBuilder<boolean> {
   return sql<boolean>`(select ${condition})`

@@ -14,13 +14,13 @@ import { findSequence, insertStepMessage, listPlaces, setUnderWay, stopEnrolment
 import { sequenceSummaryFrom } from '../sequence-schema.ts'
 import type { SkipReason, StopReason } from '../statuses.ts'
 import * as queries from './claim-queries.ts'
-import type { Allowance, Source } from './pace.ts'
+import type { Allowance, Campaign } from './pace.ts'
 
 /** A message claimed for one attempt, with its recipient. */
 export interface ClaimedMessage {
   readonly id: number
   readonly uuid: string
-  readonly source: Source
+  readonly campaign: Campaign
   /** The step; null for a newsletter. */
   readonly stepId: number | null
   /** Version of the step's content. */
@@ -51,46 +51,51 @@ export function leaseEnd({ clock, local }: Context): Timestamp {
   return timestamp(clock() + local.mail.settings.timeoutSeconds * 1000 + leaseMarginMs)
 }
 
-/** The claims of a turn, and whether anything else was done. */
-export interface Claims {
+/** The messages that were claimed, and whether anything else was done. */
+export interface ClaimResult {
   readonly claimed: ClaimedMessage[]
   readonly hasChanged: boolean
 }
 
-/** Claims due messages within the allowances, and skips those that must not be sent. */
+/** ClaimResult due messages within the allowances, and skips those that must not be sent. */
 export async function claimMessages(
   tx: Tx,
   allowances: readonly Allowance[],
   inFlight: TasksInFlight,
-): Promise<Claims> {
+): Promise<ClaimResult> {
   const claimed: ClaimedMessage[] = []
   let hasChanged = false
-  for (const { source, limit } of allowances) {
-    const ofClient = { ...tx, clientId: source.clientId }
-    const claim = source.kind === 'newsletter' ? claimOfNewsletter : claimOfSequence
-    const done = await claim(ofClient, source, limit, inFlight)
+  for (const { campaign, limit } of allowances) {
+    const ofClient = { ...tx, clientId: campaign.clientId }
+    const claim = campaign.kind === 'newsletter' ? claimOfNewsletter : claimOfSequence
+    const done = await claim(ofClient, campaign, limit, inFlight)
     claimed.push(...done.claimed)
     hasChanged ||= done.hasChanged
   }
   return { claimed, hasChanged }
 }
 
-const nothing: Claims = { claimed: [], hasChanged: false }
+const nothing: ClaimResult = { claimed: [], hasChanged: false }
 
-async function claimOfNewsletter(tx: Tx, source: Source, limit: number, inFlight: TasksInFlight): Promise<Claims> {
-  const newsletter = await queries.lockSending(tx, { id: source.id })
+async function claimOfNewsletter(
+  tx: Tx,
+  campaign: Campaign,
+  limit: number,
+  inFlight: TasksInFlight,
+): Promise<ClaimResult> {
+  const newsletter = await queries.lockSending(tx, { id: campaign.id })
   const envelope = newsletter && (await findEnvelope(tx, newsletter))
   if (!newsletter || !envelope) return nothing
   const { lists, topics } = await requiredMemberships(tx, JSON.parse(newsletter.audience))
-  const due = { id: source.id, now: now(tx), lists, topics }
+  const due = { id: campaign.id, now: now(tx), lists, topics }
   const filters = { byList: lists.length > 0, byTopic: topics.length > 0 }
   const rows = await readDue(
     limit,
     (most) => queries.listDueOfNewsletter(tx, { ...due, limit: most }, filters),
     (row) => isPassedOver(row, inFlight),
   )
-  const { claimed, skipped } = await claimOrSkip(tx, source, rows, limit, inFlight, envelope)
-  if (skipped.length > 0) await addCounts(tx, source.id, { skipped: skipped.length })
+  const { claimed, skipped } = await claimOrSkip(tx, campaign, rows, limit, inFlight, envelope)
+  if (skipped.length > 0) await addCounts(tx, campaign.id, { skipped: skipped.length })
   return { claimed, hasChanged: skipped.length > 0 }
 }
 
@@ -111,10 +116,10 @@ async function requiredMemberships(tx: Tx, audience: Audience) {
   return { lists: lists ?? ofSegment.lists ?? [], topics: topics ?? ofSegment.topics ?? [] }
 }
 
-/** Claims at most `limit` of these messages. Skips those that must not be sent. */
+/** ClaimResult at most `limit` of these messages. Skips those that must not be sent. */
 async function claimOrSkip(
   tx: Tx,
-  source: Source,
+  campaign: Campaign,
   rows: readonly queries.DueMessage[],
   limit: number,
   inFlight: TasksInFlight,
@@ -135,11 +140,11 @@ async function claimOrSkip(
   const claim = newClaim(tx)
   const ids = taken.map(({ id }) => id)
   if (ids.length > 0)
-    tx.transaction.defer(queries.setClaim(tx, { ids, claim, now: now(tx), lease_until: leaseEnd(tx) }))
+    tx.transaction.defer(queries.claims.set(tx, { ids, claim, now: now(tx), lease_until: leaseEnd(tx) }))
   const claimed = taken.map((row): ClaimedMessage => {
     const { id, uuid, step_id: stepId, attempts } = row
     const version = stepId === null ? 0 : (versions.get(stepId) ?? 0)
-    return { id, uuid, source, stepId, version, attempt: attempts + 1, claim, contact: recipientOf(row), envelope }
+    return { id, uuid, campaign, stepId, version, attempt: attempts + 1, claim, contact: recipientOf(row), envelope }
   })
   return { claimed, skipped }
 }
@@ -165,23 +170,28 @@ function recipientOf(
   return { id: contact_id!, uuid, email, name, attributes }
 }
 
-/** Claims messages that are tried again first, then steps that are due. */
-async function claimOfSequence(tx: Tx, source: Source, limit: number, inFlight: TasksInFlight): Promise<Claims> {
-  const sequence = await queries.lockActiveSequence(tx, { id: source.id })
+/** ClaimResult messages that are tried again first, then steps that are due. */
+async function claimOfSequence(
+  tx: Tx,
+  campaign: Campaign,
+  limit: number,
+  inFlight: TasksInFlight,
+): Promise<ClaimResult> {
+  const sequence = await queries.lockActiveSequence(tx, { id: campaign.id })
   const envelope = sequence && (await findEnvelope(tx, sequence))
   if (!sequence || !envelope) return nothing
-  const places = await listPlaces(tx, { sequence_id: source.id })
+  const places = await listPlaces(tx, { sequence_id: campaign.id })
   const versions = new Map(places.map(({ id, version }) => [id, version]))
-  const due = { id: source.id, now: now(tx), list_id: sequence.list_id ?? 0 }
+  const due = { id: campaign.id, now: now(tx), list_id: sequence.list_id ?? 0 }
   const retries = await readDue(
     limit,
     (most) => queries.listDueOfSequence(tx, { ...due, limit: most }),
     (row) => isPassedOver(row, inFlight),
   )
-  const { claimed, skipped } = await claimOrSkip(tx, source, retries, limit, inFlight, envelope, versions)
+  const { claimed, skipped } = await claimOrSkip(tx, campaign, retries, limit, inFlight, envelope, versions)
   for (const { id: messageId, step_id, contact_id } of skipped) {
     if (contact_id === null) continue
-    await advance(tx, { sequenceId: source.id, contactId: contact_id, stepId: step_id!, messageId, isSent: false })
+    await advance(tx, { sequenceId: campaign.id, contactId: contact_id, stepId: step_id!, messageId, isSent: false })
   }
   const placeAfter = (enrolment: queries.DueEnrolment) => nextPlace(places, enrolment.last_step_id)
   const enrolments = await readDue(
@@ -197,10 +207,10 @@ async function claimOfSequence(tx: Tx, source: Source, limit: number, inFlight: 
     if (!reason && place && left === 0) continue
     hasChanged = true
     if (reason) await stopEnrolments(tx, { ids: [enrolment.id], reason })
-    else if (!place) await finishEarly(tx, source.id, enrolment, places)
-    else if (enrolment.is_suppressed) await skipStep(tx, source.id, enrolment, place.id)
+    else if (!place) await finishEarly(tx, campaign.id, enrolment, places)
+    else if (enrolment.is_suppressed) await skipStep(tx, campaign.id, enrolment, place.id)
     else {
-      claimed.push(await claimStep(tx, source, enrolment, place, envelope))
+      claimed.push(await claimStep(tx, campaign, enrolment, place, envelope))
       left -= 1
     }
   }
@@ -240,14 +250,14 @@ async function skipStep(tx: Tx, sequenceId: number, enrolment: queries.DueEnrolm
 /** Writes the message of a step, already claimed. */
 async function claimStep(
   tx: Tx,
-  source: Source,
+  campaign: Campaign,
   enrolment: queries.DueEnrolment,
   { id: stepId, version }: Places[number],
   envelope: Envelope,
 ): Promise<ClaimedMessage> {
   const contact = recipientOf(enrolment)
   const claim = newClaim(tx)
-  const message = newMessage(tx, source.id, contact.id, stepId)
+  const message = newMessage(tx, campaign.id, contact.id, stepId)
   const id = await insertStepMessage(tx, {
     ...message,
     status: 'pending',
@@ -258,7 +268,7 @@ async function claimStep(
     lease_until: leaseEnd(tx),
   })
   await setUnderWay(tx, { ids: [enrolment.id] })
-  return { id: id!, uuid: message.uuid, source, stepId, version, attempt: 1, claim, contact, envelope }
+  return { id: id!, uuid: message.uuid, campaign, stepId, version, attempt: 1, claim, contact, envelope }
 }
 
 /** The columns that every new message of a step has. */

@@ -38,17 +38,20 @@ export class Composer {
 
   /** @throws MailkeepError The content cannot be rendered; the signal's reason once it is aborted. */
   async compose(task: ClaimedMessage, signal: AbortSignal): Promise<MailMessage> {
-    const ctx = { ...this.#ctx, clientId: task.source.clientId }
+    const ctx = { ...this.#ctx, clientId: task.campaign.clientId }
     await this.#waits.get(ctx.clientId) // parsing may take long too
     const render = await this.#contentOf(ctx, task)
-    const { uuid, source, contact, envelope } = task
+    const { uuid, campaign, contact, envelope } = task
     const variables = variablesOf(ctx, contact, JSON.parse(contact.attributes), envelope.client)
-    const campaign = `${source.kind}-${source.id}`
     while (this.#waits.has(ctx.clientId)) await this.#waits.get(ctx.clientId)
     signal.throwIfAborted()
     const startedMs = performance.now()
     try {
-      return messageOf(ctx, render(variables), variables, { uuid, campaign, ...envelope })
+      return messageOf(ctx, render(variables), variables, {
+        uuid,
+        campaign: `${campaign.kind}-${campaign.id}`,
+        ...envelope,
+      })
     } finally {
       this.#delayNext(ctx, performance.now() - startedMs)
     }
@@ -65,10 +68,10 @@ export class Composer {
   }
 
   /** Newsletters do not change once they are sent; steps have a version. */
-  async #contentOf(ctx: Context, { source, stepId, version }: ClaimedMessage): Promise<Render> {
-    const key = `${source.kind} ${source.id} ${stepId} ${version}`
+  async #contentOf(ctx: Context, { campaign, stepId, version }: ClaimedMessage): Promise<Render> {
+    const key = `${campaign.kind} ${campaign.id} ${stepId} ${version}`
     try {
-      return await this.#contents.get(key, () => this.#loadContent(ctx, source.id, stepId))
+      return await this.#contents.get(key, () => this.#loadContent(ctx, campaign.id, stepId))
     } catch (error) {
       this.#contents.delete(key)
       throw error

@@ -6,9 +6,9 @@ import { earliest, msOf } from '../../time.ts'
 import { allowsUnverified, type MailSettings } from '../settings.ts'
 import { isUncertainError, type MailTransport } from '../transport.ts'
 import { type ClaimedMessage, claimMessages } from './claim.ts'
-import { findNextLeaseEnd, listClaims, listSources, lockPace, savePace } from './claim-queries.ts'
+import { claims, type ExpiredMessage, listCampaigns, lockPace, savePace } from './claim-queries.ts'
 import { Composer } from './compose.ts'
-import { Pace, type Source } from './pace.ts'
+import { type Campaign, Pace } from './pace.ts'
 import {
   type FinishedAttempt,
   type MessageOutcome,
@@ -26,11 +26,11 @@ export interface MailFigures {
 
 /** The due newsletters and sequences, and how many messages may be claimed at most. */
 interface Plan {
-  readonly sources: readonly Source[]
+  readonly campaigns: readonly Campaign[]
   readonly freeSlots: number
 }
 
-/** When what is due, or the next mail of the pace, is left to others, the next turn waits this long. */
+/** Pause after a turn that claimed nothing because another process had locked the campaigns, or the pace. */
 const lockedPauseMs = 50
 /** A transport that does not obey its signal gets this much longer. */
 const abortGraceMs = 5000
@@ -41,10 +41,13 @@ const noOutcome = 'The transport returned no outcome: the outcome is not known.'
 const noAnswer = 'The transport gave no answer in time: the outcome is not known.'
 
 /** The work of the loop that sends newsletters and sequences. */
-export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
+export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, ExpiredMessage> {
   readonly what = 'messages'
+  readonly claims = claims
+  readonly releaseExpiredLeases = releaseExpiredLeases
+  readonly releaseStaleSchedules = releaseStaleSchedules
   readonly concurrency: number
-  readonly loop: Loop<Plan, ClaimedMessage, FinishedAttempt>
+  readonly loop: Loop<Plan, ClaimedMessage, FinishedAttempt, ExpiredMessage>
   readonly #ctx: Context
   readonly #settings: MailSettings
   readonly #pace: Pace
@@ -69,9 +72,9 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
 
   /** How long the oldest due message or step has been due, in seconds; 0 when none is due. */
   async oldestDueSeconds(): Promise<number> {
-    const sources = await listSources(this.#ctx, {}, { verified: false, local: true, waiting: true })
+    const campaigns = await listCampaigns(this.#ctx, {}, { verified: false, local: true, waiting: true })
     const nowMs = this.#ctx.clock()
-    return (nowMs - Math.min(nowMs, ...sources.map(({ due_at }) => msOf(due_at)))) / 1000
+    return (nowMs - Math.min(nowMs, ...campaigns.map(({ due_at }) => msOf(due_at)))) / 1000
   }
 
   freeSlots(): number {
@@ -80,28 +83,26 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
 
   async poll(freeSlots: number): Promise<DueWork<Plan>> {
     const nowMs = this.#ctx.clock()
-    const due = new Map<string, Source>()
+    const due = new Map<string, Campaign>()
     const later: number[] = []
     const verified = !allowsUnverified(this.#settings)
     const local = this.#settings.transport?.isLocal === true
-    const listed = await listSources(this.#ctx, {}, { verified, local, waiting: false })
+    const listed = await listCampaigns(this.#ctx, {}, { verified, local, waiting: false })
     for (const { kind, id, client_id: clientId, from_identity_id, due_at } of listed) {
       const dueMs = msOf(due_at)
       if (dueMs <= nowMs) due.set(`${kind} ${id}`, { kind, id, clientId, identityId: from_identity_id ?? 0 })
       else later.push(dueMs)
     }
-    const sources = [...due.values()]
-    this.#pace.ask('messages', sources.length > 0)
-    const paceMs = sources.length > 0 ? this.#pace.waitMs(sources) : 0
-    const lease = await findNextLeaseEnd(this.#ctx, {})
-    // What is left over, and what is skipped now, is found by the next turn.
+    const campaigns = [...due.values()]
+    this.#pace.ask('messages', campaigns.length > 0)
+    const paceMs = campaigns.length > 0 ? this.#pace.waitMs(campaigns) : 0
+    // The next turn finds the messages that this one leaves.
     const waitMs = paceMs === 0 && this.#wasLocked ? lockedPauseMs : paceMs
-    if (sources.length > 0) later.push(nowMs + waitMs)
+    if (campaigns.length > 0) later.push(nowMs + waitMs)
     return {
-      plan: sources.length > 0 && paceMs === 0 ? { sources, freeSlots } : undefined,
+      plan: campaigns.length > 0 && paceMs === 0 ? { campaigns, freeSlots } : undefined,
       nextDueMs: earliest(later),
-      nextLeaseEndMs: lease?.lease_until ? msOf(lease.lease_until) : undefined,
-      sources: listed.length,
+      backlogs: listed.length,
     }
   }
 
@@ -115,19 +116,10 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
     }
   }
 
-  async listClaims(): Promise<string[]> {
-    return (await listClaims(this.#ctx, {})).map(({ claim }) => claim)
-  }
-
-  async release(tx: Tx, inFlight: TasksInFlight, orphans: readonly string[], isClockSuspect: boolean): Promise<number> {
-    const released = await releaseExpiredLeases(tx, inFlight, orphans)
-    return released + (isClockSuspect ? await releaseStaleSchedules(tx) : 0)
-  }
-
-  async claim(tx: Tx, { sources, freeSlots }: Plan, inFlight: TasksInFlight): Promise<ClaimedMessage[]> {
+  async claim(tx: Tx, { campaigns, freeSlots }: Plan, inFlight: TasksInFlight): Promise<ClaimedMessage[]> {
     await this.#loadPace(tx)
-    const { claimed, hasChanged } = await claimMessages(tx, this.#pace.allow(sources, freeSlots), inFlight)
-    for (const { source } of claimed) this.#pace.take(source, 1)
+    const { claimed, hasChanged } = await claimMessages(tx, this.#pace.allow(campaigns, freeSlots), inFlight)
+    for (const { campaign } of claimed) this.#pace.take(campaign, 1)
     if (claimed.length > 0) this.#savePace(tx)
     this.#wasLocked = claimed.length === 0 && !hasChanged
     return claimed
@@ -194,8 +186,8 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt> {
     }
   }
 
-  #logFault({ source, uuid, attempt }: ClaimedMessage, err: unknown): void {
-    const fields = { client_id: source.clientId, [source.kind]: source.id, message: uuid, attempt }
+  #logFault({ campaign, uuid, attempt }: ClaimedMessage, err: unknown): void {
+    const fields = { client_id: campaign.clientId, [campaign.kind]: campaign.id, message: uuid, attempt }
     const { name } = err instanceof Error ? err : { name: 'unknown' }
     // The error itself may contain the recipient's address.
     this.#ctx.logger.warn({ ...fields, error: name }, 'a message could not be handed over')

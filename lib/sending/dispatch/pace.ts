@@ -2,7 +2,7 @@ import { groupBy, rotated } from '../../collections.ts'
 import type { Clock } from '../../time.ts'
 
 /** A newsletter or a sequence that is being sent. */
-export interface Source {
+export interface Campaign {
   readonly kind: 'newsletter' | 'sequence'
   readonly id: number
   readonly clientId: number
@@ -10,18 +10,18 @@ export interface Source {
   readonly identityId: number
 }
 
-/** How many messages of a source may be claimed now. */
+/** How many messages of a campaign may be claimed now. */
 export interface Allowance {
-  readonly source: Source
+  readonly campaign: Campaign
   readonly limit: number
 }
 
 interface Candidate {
-  readonly source: Source
+  readonly campaign: Campaign
   allowed: number
 }
 
-/** What the rate is shared between: messages, and confirmation mails of double opt-in. */
+/** The two kinds of mail that share the rate: messages, and confirmation mails of double opt-in. */
 type Party = 'messages' | 'confirmations'
 
 /** A party that has not asked for so long has nothing to send, or its loop does not run. */
@@ -96,9 +96,9 @@ export class Pace {
   readonly #hasOwnRate: boolean
   readonly #all: TokenBucket
   readonly #identities = new Map<string, TokenBucket>()
-  /** Round robin over the clients, and over the sources of each client: the next turn begins after these. */
+  /** Round robin over the clients, and over the campaigns of each client: the next turn begins after these. */
   #lastClientId = 0
-  readonly #lastSources = new Map<number, string>()
+  readonly #lastCampaigns = new Map<number, string>()
   /** When each party last had something to send. */
   readonly #askedMs: Record<Party, number> = { messages: -Infinity, confirmations: -Infinity }
   #lastParty: Party | undefined
@@ -146,42 +146,44 @@ export class Pace {
     return this.#all.waitMs(this.#clock())
   }
 
-  /** Returns how many messages of each source may be claimed now. */
-  allow(due: readonly Source[], freeSlots: number): Allowance[] {
+  /** Returns how many messages of each campaign may be claimed now. */
+  allow(due: readonly Campaign[], freeSlots: number): Allowance[] {
     const nowMs = this.#clock()
     const left = new Map<TokenBucket, number>()
     let budget = Math.min(freeSlots, this.#shareOf('messages'))
-    const candidates = due.map((source): Candidate => ({ source, allowed: 0 }))
-    const byClient = [...groupBy(candidates, ({ source }) => source.clientId)].sort(([a], [b]) => a - b)
+    const candidates = due.map((campaign): Candidate => ({ campaign, allowed: 0 }))
+    const byClient = [...groupBy(candidates, ({ campaign }) => campaign.clientId)].sort(([a], [b]) => a - b)
     let clients = rotated(byClient, ([id]) => id > this.#lastClientId)
     while (budget > 0 && clients.length > 0) {
       clients = clients.filter(([clientId, own]) => {
         if (budget === 0) return true
-        const chosen = this.#next(own, left, nowMs, this.#lastSources.get(clientId) ?? '')
+        const chosen = this.#next(own, left, nowMs, this.#lastCampaigns.get(clientId) ?? '')
         if (!chosen) return false
         chosen.allowed += 1
         budget -= 1
         this.#lastClientId = clientId
-        if (this.#lastSources.size >= maxRemembered) this.#lastSources.clear()
-        this.#lastSources.set(clientId, keyOf(chosen.source))
+        if (this.#lastCampaigns.size >= maxRemembered) this.#lastCampaigns.clear()
+        this.#lastCampaigns.set(clientId, keyOf(chosen.campaign))
         return true
       })
     }
-    return candidates.filter(({ allowed }) => allowed > 0).map(({ source, allowed }) => ({ source, limit: allowed }))
+    return candidates
+      .filter(({ allowed }) => allowed > 0)
+      .map(({ campaign, allowed }) => ({ campaign, limit: allowed }))
   }
 
   /** Counts messages that were claimed. */
-  take(source: Source, count: number): void {
+  take(campaign: Campaign, count: number): void {
     const nowMs = this.#clock()
     this.#all.take(count, nowMs)
-    this.#bucketOf(source).take(count, nowMs)
+    this.#bucketOf(campaign).take(count, nowMs)
     this.#lastParty = 'messages'
   }
 
-  /** Milliseconds until a message of one of these sources may be sent. */
-  waitMs(due: readonly Source[]): number {
+  /** Milliseconds until a message of one of these campaigns may be sent. */
+  waitMs(due: readonly Campaign[]): number {
     const nowMs = this.#clock()
-    const identities = due.map((source) => this.#bucketOf(source).waitMs(nowMs))
+    const identities = due.map((campaign) => this.#bucketOf(campaign).waitMs(nowMs))
     return Math.max(this.untilNextMs(), Math.min(...identities))
   }
 
@@ -194,27 +196,27 @@ export class Pace {
     return this.#lastParty === party ? Math.floor(available / 2) : Math.ceil(available / 2)
   }
 
-  /** Chooses the source with the fewest allowed messages whose sender may send another one. */
+  /** Chooses the campaign with the fewest allowed messages whose sender may send another one. */
   #next(
     own: readonly Candidate[],
     left: Map<TokenBucket, number>,
     nowMs: number,
     lastKey: string,
   ): Candidate | undefined {
-    const ordered = rotated([...own].sort(byKey), ({ source }) => keyOf(source) > lastKey)
-    const open = ordered.filter(({ source }) => {
-      const bucket = this.#bucketOf(source)
+    const ordered = rotated([...own].sort(byKey), ({ campaign }) => keyOf(campaign) > lastKey)
+    const open = ordered.filter(({ campaign }) => {
+      const bucket = this.#bucketOf(campaign)
       return (left.get(bucket) ?? bucket.available(nowMs)) > 0
     })
     const [first, ...rest] = open
     if (!first) return undefined
     const chosen = rest.reduce((fewest, one) => (one.allowed < fewest.allowed ? one : fewest), first)
-    const bucket = this.#bucketOf(chosen.source)
+    const bucket = this.#bucketOf(chosen.campaign)
     left.set(bucket, (left.get(bucket) ?? bucket.available(nowMs)) - 1)
     return chosen
   }
 
-  #bucketOf({ clientId, identityId }: Source): TokenBucket {
+  #bucketOf({ clientId, identityId }: Campaign): TokenBucket {
     return this.#bucketFor(`${clientId} ${identityId}`)
   }
 
@@ -235,10 +237,10 @@ export class Pace {
   }
 }
 
-function keyOf({ kind, id }: Source): string {
+function keyOf({ kind, id }: Campaign): string {
   return `${kind} ${String(id).padStart(16, '0')}`
 }
 
 function byKey(a: Candidate, b: Candidate): number {
-  return keyOf(a.source) < keyOf(b.source) ? -1 : 1
+  return keyOf(a.campaign) < keyOf(b.campaign) ? -1 : 1
 }

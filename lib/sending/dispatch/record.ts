@@ -1,9 +1,8 @@
 import { recordBounce } from '../../contacts/bounces.ts'
 import { type Context, now, type Tx } from '../../context.ts'
-import type { TasksInFlight } from '../../dispatch/work.ts'
 import { isMailkeepError } from '../../errors.ts'
 import { maxRowsPerBatch, runOrEnqueue } from '../../jobs/operations.ts'
-import { timestamp, toleratedDriftMs } from '../../time.ts'
+import { timestamp } from '../../time.ts'
 import { advance } from '../enrolments.ts'
 import { skipMessages } from '../jobs.ts'
 import { addCounts } from '../preparing.ts'
@@ -11,7 +10,7 @@ import { restartStaleDelays } from '../stale-delays.ts'
 import type { MailOutcome } from '../transport.ts'
 import type { ClaimedMessage } from './claim.ts'
 import * as queries from './claim-queries.ts'
-import type { Source } from './pace.ts'
+import type { Campaign } from './pace.ts'
 
 /** Outcome of an attempt. `interrupted`: this process stopped before the message was handed over. */
 export type Outcome =
@@ -47,14 +46,14 @@ const lostProcess = 'The process was lost while the message was handed over: its
 
 /** Counts of the messages of a newsletter or sequence that one transaction recorded. */
 interface Tally {
-  readonly source: MessageSource
+  readonly campaign: CampaignKey
   sent: number
   failed: number
   uncertain: number
   retried: number
 }
 
-type MessageSource = Pick<Source, 'kind' | 'id' | 'clientId'>
+type CampaignKey = Pick<Campaign, 'kind' | 'id' | 'clientId'>
 type Tallies = Map<string, Tally>
 
 /** Records attempts whose claim is current, and counts them with their newsletters. */
@@ -69,11 +68,11 @@ export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[
   )
   for (const { attempt, status, dueMs, row } of ends) {
     const { task } = attempt
-    const { clientId } = task.source
+    const { clientId } = task.campaign
     if (!row) continue // the message was deleted, or its lease had ended
     const outcome = status === 'pending' ? 'retried' : status
     recorded.push({ outcome, dueMs })
-    tallyOf(tallies, task.source)[outcome] += 1
+    tallyOf(tallies, task.campaign)[outcome] += 1
     const ofClient = { ...tx, clientId }
     if (row.sequence_id !== null && row.contact_id !== null && status !== 'pending') {
       const done = { sequenceId: row.sequence_id, contactId: row.contact_id, stepId: task.stepId!, messageId: task.id }
@@ -99,18 +98,18 @@ export async function suppressMailbox(ctx: Context, email: string): Promise<void
   }
 }
 
-function tallyOf(tallies: Tallies, source: MessageSource): Tally {
-  const key = `${source.kind} ${source.id}`
-  const tally = tallies.get(key) ?? { source, sent: 0, failed: 0, uncertain: 0, retried: 0 }
+function tallyOf(tallies: Tallies, campaign: CampaignKey): Tally {
+  const key = `${campaign.kind} ${campaign.id}`
+  const tally = tallies.get(key) ?? { campaign, sent: 0, failed: 0, uncertain: 0, retried: 0 }
   tallies.set(key, tally)
   return tally
 }
 
 /** Sorted by id, so that two processes lock newsletters in the same order and cannot deadlock. */
 async function countAll(tx: Tx, tallies: Tallies): Promise<void> {
-  for (const { source, retried, ...counts } of [...tallies.values()].sort((a, b) => a.source.id - b.source.id)) {
-    const { kind, id, clientId } = source
-    logUnsent(tx, source, { ...counts, retried })
+  for (const { campaign, retried, ...counts } of [...tallies.values()].sort((a, b) => a.campaign.id - b.campaign.id)) {
+    const { kind, id, clientId } = campaign
+    logUnsent(tx, campaign, { ...counts, retried })
     if (kind !== 'newsletter') continue
     const ofClient = { ...tx, clientId }
     const status = await addCounts(ofClient, id, counts)
@@ -121,14 +120,14 @@ async function countAll(tx: Tx, tallies: Tallies): Promise<void> {
 type Unsent = Pick<Tally, 'failed' | 'uncertain' | 'retried'>
 
 /** Logs one entry, however many messages are lost or retried. Their errors are left out: they may quote an address. */
-function logUnsent(tx: Tx, { kind, id, clientId }: MessageSource, { failed, uncertain, retried }: Unsent): void {
-  const source = { client_id: clientId, [kind]: id }
+function logUnsent(tx: Tx, { kind, id, clientId }: CampaignKey, { failed, uncertain, retried }: Unsent): void {
+  const ids = { client_id: clientId, [kind]: id }
   if (retried > 0) {
     const message = 'messages could not be handed over, and are retried'
-    tx.transaction.afterCommit(() => tx.logger.info({ ...source, retried }, message))
+    tx.transaction.afterCommit(() => tx.logger.info({ ...ids, retried }, message))
   }
   if (failed + uncertain === 0) return
-  const fields = { ...source, failed, uncertain }
+  const fields = { ...ids, failed, uncertain }
   tx.transaction.afterCommit(() => tx.logger.warn(fields, 'messages were not sent, or may not have been'))
 }
 
@@ -159,31 +158,13 @@ function recordOutcome(tx: Tx, { task, outcome, endedMs }: FinishedAttempt, { st
   })
 }
 
-/** A host's transport in JavaScript may return anything. A number is stored as text, and what is no id is left out. */
+/** A host's transport in JavaScript may return anything. Stores a number as text, and leaves out other types. */
 function idOf(id: unknown): string | null {
   return ['string', 'number', 'bigint'].includes(typeof id) ? String(id).slice(0, maxTextCharacters) : null
 }
 
-/**
- * Marks the messages whose lease has expired as uncertain: their process died while it handed them over.
- *
- * @param orphans The claims of dead processes, whose leases may go on.
- * @returns The number of expired leases.
- */
-export async function releaseExpiredLeases(
-  tx: Tx,
-  inFlight: TasksInFlight,
-  orphans: readonly string[],
-): Promise<number> {
-  const limit = maxRowsPerBatch + inFlight.size
-  const rows = await queries.listExpiredLeases(tx, {
-    now: now(tx),
-    future: timestamp(tx.clock() + toleratedDriftMs),
-    orphans,
-    limit,
-  })
-  const expired = rows.filter(({ id }) => !inFlight.has(id))
-  if (expired.length === 0) return 0
+/** Marks the messages whose lease has expired as uncertain: their process died while it handed them over. */
+export async function releaseExpiredLeases(tx: Tx, expired: readonly queries.ExpiredMessage[]): Promise<void> {
   await queries.markUncertain(tx, { ids: expired.map(({ id }) => id), error: lostProcess })
   const tallies: Tallies = new Map()
   for (const { id: messageId, client_id: clientId, newsletter_id, sequence_id, contact_id, step_id } of expired) {
@@ -194,7 +175,6 @@ export async function releaseExpiredLeases(
     await advance({ ...tx, clientId }, done)
   }
   await countAll(tx, tallies)
-  return expired.length
 }
 
 /**

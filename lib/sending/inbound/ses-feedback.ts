@@ -1,5 +1,6 @@
 /** Bounces and complaints in the messages of Amazon SES. */
 import * as v from 'valibot'
+import { parseJson } from '../../parse.ts'
 
 /** A hard bounce of an address, or a complaint of its owner. */
 export interface Feedback {
@@ -50,12 +51,4 @@ function clientOf(headers: readonly { name: string; value: string }[]): number |
   const found = headers.find(({ name }) => name.toLowerCase() === 'feedback-id')
   const id = Number(/^[\w-]+:client-(\d{1,15}):[\w-]+:mailkeep$/.exec(found?.value ?? '')?.[1])
   return id > 0 ? id : undefined
-}
-
-function parseJson(message: string): unknown {
-  try {
-    return JSON.parse(message)
-  } catch {
-    return undefined
-  }
 }

@@ -2,6 +2,7 @@
 import { verify, X509Certificate } from 'node:crypto'
 import * as v from 'valibot'
 import { invalid, MailkeepError } from '../../errors.ts'
+import { parseJson } from '../../parse.ts'
 import type { Clock } from '../../time.ts'
 
 export interface SnsOptions {
@@ -116,12 +117,8 @@ export function createSnsReceiver({ topics, clock, fetch = globalThis.fetch }: S
 }
 
 function parseNotification(body: string): Notification {
-  let json: unknown
-  try {
-    json = JSON.parse(body)
-  } catch {
-    throw new MailkeepError('invalid_json', 'The body must be JSON.')
-  }
+  const json = parseJson(body)
+  if (json === undefined) throw new MailkeepError('invalid_json', 'The body must be JSON.')
   const result = v.safeParse(Notification, json)
   if (result.success) return result.output
   throw invalid(v.getDotPath(result.issues[0]) ?? 'body', 'The body is not a notification of Amazon SNS.')

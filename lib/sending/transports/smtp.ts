@@ -2,6 +2,7 @@
 import { invalid } from '../../errors.ts'
 import { withoutAddresses } from '../../logger.ts'
 import { checkOptions } from '../../option-schemas.ts'
+import { isLoopback } from '../../parse.ts'
 import { refuseUnknownNames } from '../../unknown-names.ts'
 import { type MailMessage, type MailOutcome, type MailTransport, UncertainError } from '../transport.ts'
 import { loadNodemailer, mailOptions } from './nodemailer.ts'
@@ -91,14 +92,14 @@ function serverOf(url: unknown) {
   if (!/^smtps?:$/.test(protocol) || hostname === '' || hasMore) throw invalid('url', wrongUrl)
   const secure = protocol === 'smtps:'
   const host = hostname.replace(/^\[|\]$/g, '')
-  const isLoopback = /^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/i.test(host)
+  const isLocal = isLoopback(host)
   return {
     host,
     port: port === '' ? (secure ? 465 : 587) : Number(port),
     secure,
-    requireTLS: !isLoopback,
+    requireTLS: !isLocal,
     // On this machine the connection may be plain, so it may also be encrypted without a valid certificate.
-    tls: { rejectUnauthorized: !isLoopback },
+    tls: { rejectUnauthorized: !isLocal },
     ...(username === '' ? {} : { auth: { user: decode(username), pass: decode(password) } }),
   }
 }
@@ -141,7 +142,7 @@ async function openPool({ tls, ...server }: Server, { connections = 5, dkim, ca,
   return pool
 }
 
-/** A further field of nodemailer's data of one message: what was read of it. */
+/** Our own field in nodemailer's data of a message: its stream, which shows whether all of it was read. */
 interface HandOver {
   readonly handOver: { stream?: { readonly readableEnded: boolean } }
 }

@@ -14,7 +14,7 @@ export class ProcessLocks implements Liveness {
   readonly #file: string
   readonly #open: (file: string) => SqliteHandle
   readonly #random = randomBytes(8).toString('hex')
-  #place = 0
+  #fileNumber = 0
   #held: SqliteHandle | undefined
   #hasTried = false
 
@@ -29,7 +29,7 @@ export class ProcessLocks implements Liveness {
 
   id(): string {
     if (!this.#hasTried) this.#take()
-    return this.#held ? `${this.#place}-${this.#random}` : ''
+    return this.#held ? `${this.#fileNumber}-${this.#random}` : ''
   }
 
   async findDead(ids: readonly string[]): Promise<string[]> {
@@ -43,26 +43,26 @@ export class ProcessLocks implements Liveness {
 
   #take(): void {
     this.#hasTried = true
-    while (!this.#held && this.#place < maxProcesses) {
-      this.#place += 1
-      this.#held = this.#tryLock(this.#pathOf(this.#place))
+    while (!this.#held && this.#fileNumber < maxProcesses) {
+      this.#fileNumber += 1
+      this.#held = this.#tryLock(this.#pathOf(this.#fileNumber))
     }
   }
 
   #isDead(id: string): boolean {
-    const [, place, random] = /^(\d{1,4})-([0-9a-f]{16})$/.exec(id) ?? []
-    if (place === undefined) return false
+    const [, fileNumber, random] = /^(\d{1,4})-([0-9a-f]{16})$/.exec(id) ?? []
+    if (fileNumber === undefined) return false
     // Only this process can tell, because it holds the lock of the process that had the file before.
-    if (this.#held && Number(place) === this.#place) return random !== this.#random
-    const path = this.#pathOf(Number(place))
+    if (this.#held && Number(fileNumber) === this.#fileNumber) return random !== this.#random
+    const path = this.#pathOf(Number(fileNumber))
     if (!existsSync(path)) return false // the database was moved to another place
     const lock = this.#tryLock(path)
     lock?.close()
     return lock !== undefined
   }
 
-  #pathOf(place: number): string {
-    return `${this.#file}.process-${place}`
+  #pathOf(fileNumber: number): string {
+    return `${this.#file}.process-${fileNumber}`
   }
 
   /** Returns undefined if another process holds the lock, or the file cannot be used. */

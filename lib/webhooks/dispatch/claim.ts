@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Context, now, type Tx } from '../../context.ts'
-import { claimStatements, newClaim } from '../../dispatch/claims.ts'
-import type { TasksInFlight } from '../../dispatch/work.ts'
+import { claimsOf, newClaim } from '../../dispatch/claims.ts'
+import type { DueWork, TasksInFlight } from '../../dispatch/work.ts'
 import { int, ints, nullable, statement, text, time } from '../../storage/statement.ts'
 import { transact } from '../../storage/transaction.ts'
 import { msOf, type Timestamp, timestamp } from '../../time.ts'
@@ -35,14 +35,8 @@ export interface ClaimedDelivery {
 }
 
 /** The endpoints that have work. */
-interface DueEndpoints {
+interface DueEndpoints extends Omit<DueWork<unknown>, 'plan'> {
   readonly endpoints: readonly DueEndpoint[]
-  /** When the next waiting delivery is due, in milliseconds since 1970; undefined when none waits. */
-  readonly nextDueMs: number | undefined
-  /** When the first lease ends, in milliseconds since 1970. Includes the leases of this process. */
-  readonly nextLeaseEndMs: number | undefined
-  /** The number of endpoints that have waiting deliveries, due or not. */
-  readonly sources: number
 }
 
 /** A lease lasts this much longer than the attempt's timeout. Then other processes may claim the delivery. */
@@ -120,11 +114,10 @@ export interface ExpiredLease {
   claimed_at: Timestamp | null
 }
 
-const claims = claimStatements<ExpiredLease>(
+export const claims = claimsOf<ExpiredLease>(
   'mailkeep_delivery',
   sql`id, uuid, client_id, endpoint_id, status, attempts, attempts_before, claimed_at`,
 )
-export const { listClaims, listExpiredLeases } = claims
 
 /** Locks deliveries that are due, if the endpoint still exists and is active. */
 const listClaimable = statement.all(
@@ -192,28 +185,19 @@ export const failDelivery = statement({ id: int, error: nullable(text), now: tim
  * @param handled Ids of the endpoints that have a handler in this process.
  */
 export async function findDue(ctx: Context, maxDue: number, handled: readonly number[]): Promise<DueEndpoints> {
-  const [rows, firstLease] = await Promise.all([
-    listDueEndpoints(ctx, { now: now(ctx), max_due: maxDue, handled }),
-    claims.findNextLeaseEnd(ctx, {}),
-  ])
+  const rows = await listDueEndpoints(ctx, { now: now(ctx), max_due: maxDue, handled })
   const endpoints: DueEndpoint[] = []
   let next: Timestamp | null = null
-  let sources = 0
+  let backlogs = 0
   for (const row of rows) {
     if (row.id === null) {
       next = row.first_due_at
-      sources = row.due
+      backlogs = row.due
     } else if (row.active) {
       endpoints.push({ id: row.id, clientId: row.client_id, due: row.due, proven: Boolean(row.proven) })
     } else await transact(ctx, (tx) => holdDeliveries(tx, row.id))
   }
-  const leaseEndsAt = firstLease?.lease_until
-  return {
-    endpoints,
-    nextDueMs: next === null ? undefined : msOf(next),
-    nextLeaseEndMs: leaseEndsAt ? msOf(leaseEndsAt) : undefined,
-    sources,
-  }
+  return { endpoints, nextDueMs: next === null ? undefined : msOf(next), backlogs }
 }
 
 /**
@@ -237,7 +221,7 @@ export async function claimDeliveries(
   if (ready.length === 0) return []
   const claim = newClaim(tx)
   tx.transaction.defer(
-    claims.setClaim(tx, { ids: ready.map(({ id }) => id), claim, now: now(tx), lease_until: leaseEnd(tx) }),
+    claims.set(tx, { ids: ready.map(({ id }) => id), claim, now: now(tx), lease_until: leaseEnd(tx) }),
   )
   return ready.map((row) => ({
     id: row.id,

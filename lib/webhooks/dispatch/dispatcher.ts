@@ -4,7 +4,7 @@ import type { DueWork, InFlight, LoopWork, Recorded, TasksInFlight } from '../..
 import { earliest } from '../../time.ts'
 import { Handlers } from '../handlers/handlers.ts'
 import type { Outcome, Sender, Sending } from '../http/send.ts'
-import { type ClaimedDelivery, claimDeliveries, findDue, listClaims } from './claim.ts'
+import { type ClaimedDelivery, claimDeliveries, claims, type ExpiredLease, findDue } from './claim.ts'
 import { type Allowance, FairScheduler } from './fairness.ts'
 import { releaseExpiredLeases, releaseStaleSchedules } from './leases.ts'
 import { DeliveryCounter, type DeliveryFigures } from './metrics.ts'
@@ -17,10 +17,13 @@ const slowShareOfTimeout = 1 / 3
 type Plan = readonly Allowance[]
 
 /** The work of the loop that sends the deliveries that are due. */
-export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttempt> {
+export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttempt, ExpiredLease> {
   readonly what = 'deliveries'
+  readonly claims = claims
+  readonly releaseExpiredLeases = releaseExpiredLeases
+  readonly releaseStaleSchedules = releaseStaleSchedules
   readonly concurrency: number
-  readonly loop: Loop<Plan, ClaimedDelivery, FinishedAttempt>
+  readonly loop: Loop<Plan, ClaimedDelivery, FinishedAttempt, ExpiredLease>
   /** The event handlers of this process. */
   readonly handlers: Handlers
   readonly #ctx: Context
@@ -60,8 +63,7 @@ export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttem
     return {
       plan: allowances.length > 0 ? allowances : undefined,
       nextDueMs: earliest([found.nextDueMs, nextDueMs]),
-      nextLeaseEndMs: found.nextLeaseEndMs,
-      sources: found.sources,
+      backlogs: found.backlogs,
     }
   }
 
@@ -75,15 +77,6 @@ export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttem
       disposition.status === 'pending' ? endedMs + disposition.delayMs : undefined,
     )
     return { nextDueMs: earliest(retries), committed: () => this.#counter.count(recorded) }
-  }
-
-  async listClaims(): Promise<string[]> {
-    return (await listClaims(this.#ctx, {})).map(({ claim }) => claim)
-  }
-
-  async release(tx: Tx, inFlight: TasksInFlight, orphans: readonly string[], isClockSuspect: boolean): Promise<number> {
-    const released = await releaseExpiredLeases(tx, inFlight, orphans)
-    return released + (isClockSuspect ? await releaseStaleSchedules(tx) : 0)
   }
 
   started(delivery: ClaimedDelivery): void {

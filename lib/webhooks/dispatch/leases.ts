@@ -4,13 +4,11 @@
  */
 import { sql } from 'kysely'
 import { now, type Tx } from '../../context.ts'
-import type { TasksInFlight } from '../../dispatch/work.ts'
+import { maxRowsPerBatch } from '../../jobs/operations.ts'
 import { int, ints, statement, time } from '../../storage/statement.ts'
-import { type Clock, type Timestamp, timestamp, toleratedDriftMs } from '../../time.ts'
+import { timestamp, toleratedDriftMs } from '../../time.ts'
 import { insertAttempts } from '../queries.ts'
-import { type ExpiredLease, failDelivery, listExpiredLeases } from './claim.ts'
-
-const maxRowsPerTurn = 500
+import { type ExpiredLease, failDelivery } from './claim.ts'
 
 const releaseLeases = statement({ ids: ints, now: time }, (db, p, dialect) =>
   db
@@ -35,19 +33,8 @@ const releaseSchedules = statement.affected(
 /**
  * Releases the deliveries whose lease has expired, because their process died or could not record the outcome. Logs the
  * attempt as interrupted. If it was the last attempt of the schedule, the delivery fails.
- *
- * @param inFlight Deliveries in flight in this process. They keep their claim, even if a clock change ended their lease.
- * @param orphans The claims of dead processes.
- * @returns The number of expired leases.
  */
-export async function releaseExpiredLeases(
-  tx: Tx,
-  inFlight: TasksInFlight,
-  orphans: readonly string[],
-): Promise<number> {
-  const limit = maxRowsPerTurn + inFlight.size
-  const rows = await listExpiredLeases(tx, { now: now(tx), future: futureOf(tx.clock), orphans, limit })
-  const expired = rows.filter(({ id }) => !inFlight.has(id))
+export async function releaseExpiredLeases(tx: Tx, expired: readonly ExpiredLease[]): Promise<void> {
   const attempts = expired.map((row) => ({
     delivery_id: row.id,
     number: row.attempts,
@@ -58,14 +45,13 @@ export async function releaseExpiredLeases(
     error: 'The attempt was interrupted: its outcome is not known.',
     response_body: null,
   }))
-  if (attempts.length > 0) await insertAttempts(tx, attempts)
+  await insertAttempts(tx, attempts)
   const isLastAttempt = (row: ExpiredLease) =>
     row.status === 'pending' &&
     row.attempts - row.attempts_before > tx.local.webhooks.settings.retryScheduleSeconds.length
   for (const row of expired.filter(isLastAttempt)) await failInterrupted(tx, row)
   const ids = expired.filter((row) => !isLastAttempt(row)).map(({ id }) => id)
   if (ids.length > 0) await releaseLeases(tx, { ids, now: now(tx) })
-  return expired.length
 }
 
 async function failInterrupted(tx: Tx, { id, uuid, client_id, endpoint_id, attempts }: ExpiredLease): Promise<void> {
@@ -81,9 +67,9 @@ async function failInterrupted(tx: Tx, { id, uuid, client_id, endpoint_id, attem
  * @returns The number of deliveries, up to a limit. Call it until it returns 0.
  */
 export function releaseStaleSchedules(tx: Tx): Promise<number> {
-  return releaseSchedules(tx, { now: now(tx), future: futureOf(tx.clock), limit: maxRowsPerTurn })
-}
-
-function futureOf(clock: Clock): Timestamp {
-  return timestamp(clock() + toleratedDriftMs)
+  return releaseSchedules(tx, {
+    now: now(tx),
+    future: timestamp(tx.clock() + toleratedDriftMs),
+    limit: maxRowsPerBatch,
+  })
 }
