@@ -46,11 +46,17 @@ export function moveRows(move: (p: BatchSlots & { into: RawBuilder<number> }) =>
   return (tx, { state, ...rest }) => moveBatch(tx, { ...rest, into: (state as { into: number }).into })
 }
 
-/** Deletes the rows of `table` whose `column` is the target. `key` identifies a row among them. */
+/**
+ * Deletes the rows of `table` whose `column` is the target. `key` identifies a row among them.
+ *
+ * PostgreSQL's statistics may not know the target's rows yet. If the outer statement compared the column too, PostgreSQL
+ * could begin with all of them.
+ */
 export function deleteRows(table: string, column: string, key = 'id'): BatchStep {
+  const identity = sql.raw(`${column}, ${key}`)
   return statement.affected(
     batch,
-    (_, p) => sql`delete from ${sql.table(table)} where ${sql.ref(column)} = ${p.target} and ${sql.ref(key)} in
-      (select ${sql.ref(key)} from ${sql.table(table)} where ${sql.ref(column)} = ${p.target} limit ${p.limit})`,
+    (_, p, dialect) => sql`${dialect.customPlan} delete from ${sql.table(table)} where (${identity}) in
+      (select ${identity} from ${sql.table(table)} where ${sql.ref(column)} = ${p.target} limit ${p.limit})`,
   )
 }

@@ -119,6 +119,7 @@ interface Node {
   readonly 'Relation Name'?: string
   readonly 'Actual Rows': number
   readonly 'Rows Removed by Filter'?: number
+  readonly 'Rows Removed by Join Filter'?: number
   readonly 'Actual Loops': number
   readonly 'Shared Hit Blocks': number
   readonly 'Shared Read Blocks': number
@@ -127,6 +128,9 @@ interface Node {
 
 /** Maximum pages that a statement may read for a page of 25. A scan of all contacts reads tens of thousands. */
 const maxPagesPerStatement = 4000
+
+/** Maximum pairs of rows that a join may compare in vain. */
+const maxPairsPerJoin = 100_000
 
 /** Maximum rows that a statement may sort or scan without an index. Counts stop at 1,000. */
 const maxRowsPerSort = 2000
@@ -156,7 +160,7 @@ onPostgres('statements on PostgreSQL', () => {
     const plans = []
     const client = await pool.connect()
     for (const { text, values } of ran.splice(0)) {
-      if (!/^\W*(?:custom plan \*\/\s*)?(?:select|with|update mailkeep_message)/i.test(text)) continue
+      if (!/^\W*(?:custom plan \*\/\s*)?(?:select|with|delete|update mailkeep_message)/i.test(text)) continue
       const isCustom = text.startsWith('/* custom plan */')
       for (const mode of isCustom ? ['custom'] : ['custom', 'generic']) {
         await client.query(`set plan_cache_mode = force_${mode}_plan`)
@@ -186,6 +190,7 @@ onPostgres('statements on PostgreSQL', () => {
       const why = `${what}, ${mode}\n${text}\n${JSON.stringify(plan, ['Node Type', 'Relation Name', 'Index Name', 'Plans', 'Actual Rows'], 1)}`
       assert.deepEqual(scanned(plan), [], why)
       assert.ok(largestSort(plan) <= maxRowsPerSort, `${largestSort(plan)} rows are sorted for ${why}`)
+      assert.ok(largestJoin(plan) <= maxPairsPerJoin, `${largestJoin(plan)} pairs are compared for ${why}`)
       const pages = plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
       assert.ok(pages < maxPagesPerStatement, `${pages} pages for ${why}`)
     }
@@ -308,25 +313,45 @@ onPostgres('statements on PostgreSQL', () => {
     )
   })
 
+  async function ask(sql: string): Promise<void> {
+    await queryOnce(await databaseUrl(), `set search_path to plans_${process.pid}, public; ${sql}`)
+  }
+
+  /** Runs stored jobs until a condition holds, and then `restore`, so that the plans are of the statements as they ran. */
+  async function runJobs(until: () => Promise<boolean>, restore: string): Promise<void> {
+    const { options } = pool.options
+    const noting = new pg.Pool({
+      connectionString: await databaseUrl(),
+      options: options!,
+      Client: RecordingClient as never,
+    })
+    const working = await createMailkeep({ database: postgres(noting), encryptionKey: Buffer.alloc(32) })
+    working.start()
+    for (let tries = 0; tries < 1000 && !(await until()); tries++) await new Promise((done) => setTimeout(done, 20))
+    await working.close({ timeoutMs: 0 })
+    await noting.end()
+    await ask(restore)
+  }
+
+  test('of deleting a tag compare few rows, also before the statistics know its contacts', async () => {
+    const { tags } = mailkeep.forClient(1)
+    const { id } = await tags.create({ name: 'all' })
+    const tagAll = `insert into mailkeep_contact_tag select client_id, id, ${id} from mailkeep_contact where client_id = 1`
+    await ask(`alter table mailkeep_contact_tag set (autovacuum_enabled = false); ${tagAll}`)
+    await tags.delete(id)
+    const tagged = `select 1 from plans_${process.pid}.mailkeep_contact_tag where tag_id = ${id} limit 1`
+    await assertCheap('a batch', () => runJobs(async () => (await pool.query(tagged)).rowCount === 0, tagAll))
+    await ask(`delete from mailkeep_contact_tag where tag_id = ${id}; delete from mailkeep_job`)
+  })
+
   test('of a recovery read few pages, also if all deliveries were held at once', async () => {
-    const url = await databaseUrl()
-    const ask = (sql: string) => queryOnce(url, `set search_path to plans_${process.pid}, public; ${sql}`)
     await ask(held + holdAtOnce)
     const { webhooks } = mailkeep.forClient(1)
     const { id } = await webhooks.recover(18, { since: new Date(Date.now() - 7_200_000).toISOString() })
-    const { options } = pool.options
-    const noting = new pg.Pool({ connectionString: url, options: options!, Client: RecordingClient as never })
-    const recovering = await createMailkeep({ database: postgres(noting), encryptionKey: Buffer.alloc(32) })
     await assertCheap('a batch', async () => {
-      recovering.start()
-      for (let tries = 0; tries < 1000 && (await webhooks.getRecovery(18, id)).done === 0; tries++) {
-        await new Promise((resolve) => setTimeout(resolve, 20))
-      }
-      await recovering.close({ timeoutMs: 0 })
-      await ask(holdAtOnce) // so that the plans are of the statements as they ran
-      await queryOnce(url, `vacuum plans_${process.pid}.mailkeep_delivery`) // dead rows cost pages, too
+      await runJobs(async () => (await webhooks.getRecovery(18, id)).done > 0, holdAtOnce)
+      await queryOnce(await databaseUrl(), `vacuum plans_${process.pid}.mailkeep_delivery`) // dead rows cost pages, too
     })
-    await noting.end()
     assert.ok((await webhooks.getRecovery(18, id)).done > 0)
     await ask('delete from mailkeep_job')
   })
@@ -371,6 +396,12 @@ function largestSort(node: Node): number {
   const inner = node.Plans ?? []
   const own = node['Node Type'] === 'Sort' ? inner.map((one) => one['Actual Rows'] * one['Actual Loops']) : []
   return Math.max(0, ...own, ...inner.map(largestSort))
+}
+
+/** Returns the largest number of pairs of rows that a join compared and left out. */
+function largestJoin(node: Node): number {
+  const own = (node['Rows Removed by Join Filter'] ?? 0) * node['Actual Loops']
+  return Math.max(own, ...(node.Plans ?? []).map(largestJoin))
 }
 
 const large = /^mailkeep_(contact|delivery|event|attempt|audit|message|enrolment|suppression)/
