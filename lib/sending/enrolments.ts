@@ -204,7 +204,7 @@ async function rescheduleBatch(tx: Tx, { targetId: sequence_id, state }: Job): P
       await saveProgress(tx, { id, contactId: contact_id, summary, places, lastStepId: last_step_id, since })
     }
   }
-  if (enrolments.length > 0) await queries.setDue(tx, { enrolments })
+  if (enrolments.length > 0) await queries.setDue(tx, enrolments)
   tx.transaction.afterCommit(tx.local.mail.wake)
   return rows.length < maxRowsPerBatch ? done() : again({ after: rows.at(-1)!.id })
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type BatchStep, batch, deleteRows, moveRows } from '../jobs/batches.ts'
-import { bool, int, ints, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
+import { bool, int, ints, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { EnrolmentStatus, MessageStatus, SequenceStatus, SkipReason, StopReason } from './statuses.ts'
 
 const key = { client_id: int, id: int }
@@ -232,14 +232,10 @@ export const listWaiting = statement.all(
     order by id limit ${p.limit} ${dialect.forUpdate}`,
 )
 
-const due = { id: int, due_at: nullable(time) }
-
-export const setDue = statement(
-  { enrolments: rows(due) },
-  (_, p, dialect) => sql`
-  update mailkeep_enrolment set due_at = (select item.due_at from ${dialect.unnestRows(p.enrolments, due)}
-    where item.id = mailkeep_enrolment.id)
-  where id in (select item.id from ${dialect.unnestRows(p.enrolments, due)})`,
+export const setDue = statement.each(
+  { id: int, due_at: nullable(time) },
+  (item, from) => sql`
+    update mailkeep_enrolment set due_at = ${item.due_at} ${from} where mailkeep_enrolment.id = ${item.id}`,
 )
 
 /** Inserts the message of a step. */

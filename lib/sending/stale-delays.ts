@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import { now, type Tx } from '../context.ts'
 import { maxRowsPerBatch } from '../jobs/operations.ts'
-import { int, nullable, rows, statement, time } from '../storage/statement.ts'
+import { int, nullable, statement, time } from '../storage/statement.ts'
 import { dueAfter } from './enrolments.ts'
 import { nextPlace } from './places.ts'
 import { listPlaces } from './sequence-queries.ts'
@@ -24,14 +24,11 @@ const listStale = statement.all(
     order by due_at limit ${p.limit} ${dialect.forUpdateSkipLocked}`,
 )
 
-const due = { id: int, due_at: nullable(time) }
-
-const restartDelays = statement(
-  { enrolments: rows(due), since: time },
-  (_, p, dialect) => sql`
-    update mailkeep_enrolment set since = ${p.since}, due_at = (select item.due_at
-      from ${dialect.unnestRows(p.enrolments, due)} where item.id = mailkeep_enrolment.id)
-    where id in (select item.id from ${dialect.unnestRows(p.enrolments, due)})`,
+const restartDelays = statement.each(
+  { id: int, due_at: nullable(time), since: time },
+  (item, from) => sql`
+    update mailkeep_enrolment set since = ${item.since}, due_at = ${item.due_at} ${from}
+    where mailkeep_enrolment.id = ${item.id}`,
 )
 
 /**
@@ -41,7 +38,7 @@ const restartDelays = statement(
  */
 export async function restartStaleDelays(tx: Tx): Promise<number> {
   const since = now(tx)
-  const enrolments: { id: number; due_at: string | null }[] = []
+  const enrolments: { id: number; due_at: string | null; since: string }[] = []
   for (const longest of await listLongestDelays(tx, {})) {
     const { sequence_id } = longest
     const limit = maxRowsPerBatch - enrolments.length
@@ -49,10 +46,10 @@ export async function restartStaleDelays(tx: Tx): Promise<number> {
     if (rows.length === 0) continue
     const places = await listPlaces(tx, { sequence_id })
     for (const { id, last_step_id } of rows) {
-      enrolments.push({ id, due_at: dueAfter(nextPlace(places, last_step_id), since) })
+      enrolments.push({ id, due_at: dueAfter(nextPlace(places, last_step_id), since), since })
     }
     if (enrolments.length >= maxRowsPerBatch) break
   }
-  if (enrolments.length > 0) await restartDelays(tx, { enrolments, since })
+  if (enrolments.length > 0) await restartDelays(tx, enrolments)
   return enrolments.length
 }
