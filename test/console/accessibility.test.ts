@@ -132,6 +132,7 @@ consoleTest('long values fit into every page, and leave no column of single lett
   await data('POST', '/suppressions', { email })
   await data('POST', '/segments', { name: 'y'.repeat(200), filters: { search: 'y'.repeat(200) } })
   await data('POST', '/contacts/1/unsubscribe')
+  await data('POST', '/contacts', { email: 'wide@example.org', name: 'W'.repeat(255) })
   await data('PUT', '/settings/pages', { name: 'y'.repeat(100) })
   await until(
     () => data<{ attempts: number }>('GET', '/webhook-endpoints/1/deliveries/1'),
@@ -145,6 +146,11 @@ consoleTest('long values fit into every page, and leave no column of single lett
       await assertFits(page, `${path} at ${width} pixels`)
       const narrowest = await page.evaluate(`Math.min(...[...document.querySelectorAll('td.main')]
         .map((cell) => cell.clientWidth))`)
+      if (path === '/console/contacts') {
+        const tallest = await page.evaluate(`Math.max(...[...document.querySelectorAll('tbody tr')]
+          .map((row) => row.clientHeight))`)
+        assert.ok(Number(tallest) <= 160, `a row at ${width} pixels is ${tallest} pixels high`)
+      }
       assert.ok(Number(narrowest) >= 100, `a main column of ${path} has ${narrowest} of ${width} pixels`)
     }
   }

@@ -65,11 +65,15 @@ const columns: readonly Column<Schemas['Contact']>[] = [
         <a href={`/console/contacts/${id}`} data-row>
           {email}
         </a>
-        {name !== '' && <small class="narrow">{name}</small>}
+        {name !== '' && (
+          <small class="narrow">
+            <span class="clamped">{name}</span>
+          </small>
+        )}
       </>
     ),
   },
-  { title: 'Name', class: 'wide', cell: ({ name }) => name },
+  { title: 'Name', class: 'wide', cell: ({ name }) => <span class="clamped">{name}</span> },
   { title: 'State', cell: (contact) => <ContactState contact={contact} /> },
   { title: 'Tags', class: 'wide', cell: ({ tags }) => <Names of={tags} /> },
   { title: 'Lists', class: 'wide', cell: ({ lists }) => <Names of={lists} /> },
