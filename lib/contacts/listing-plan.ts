@@ -59,28 +59,35 @@ export async function planListing(ctx: Context, filters: Filters): Promise<Listi
   const [first = { attribute_id: 0, value_key: '' }, ...more_attributes] = attributes
   const values = { client_id: ctx.clientId, ...filters.values, ...first, more_attributes, parts: [] }
   const { ids, flags } = filters
-  if (ids) return inOneStatement((range, on) => queries.scanIds(ctx, { ...values, ids, ...range }, on), flags, everyId)
-  const bounds = hasCreatedFilter(values) ? await findIdRange(ctx, filters.values) : everyId
   // Only SQLite reads in this process, so that a statement that examines many contacts would block it.
-  if (ctx.storage.dialect.search && isFiltered(flags)) {
+  const isInProcess = ctx.storage.dialect.search !== undefined
+  const maxPerCount = isInProcess ? maxCountedInProcess : maxCountedByServer
+  if (ids) {
+    const scan: Examine = (range, on) => queries.scanIds(ctx, { ...values, ids, ...range }, on)
+    return inOneStatement(scan, flags, everyId, maxPerCount)
+  }
+  const bounds = hasCreatedFilter(values) ? await findIdRange(ctx, filters.values) : everyId
+  if (isInProcess && isFiltered(flags)) {
     return inBatches(await chooseCandidates(ctx, { filters, values }), flags, bounds)
   }
-  return inOneStatement((range, on) => queries.scanContacts(ctx, { ...values, ...range }, on), flags, bounds)
+  const scan: Examine = (range, on) => queries.scanContacts(ctx, { ...values, ...range }, on)
+  return inOneStatement(scan, flags, bounds, maxPerCount)
 }
 
 const maxId = Number.MAX_SAFE_INTEGER
 
-/** Maximum contacts that one statement counts, so that other reads need not wait long. */
-const maxCountedPerStatement = 10_000
+/** Maximum contacts that one statement counts on SQLite, so that other requests need not wait long. */
+const maxCountedInProcess = 10_000
+/** And on a server, so that it ends long before the server's timeout. A count in small batches takes seven times as long. */
+const maxCountedByServer = 1_000_000
 
-/** Reads a range with one statement. */
-function inOneStatement(scan: Examine, flags: Filters['flags'], bounds: IdRange): ListingPlan {
+/** Reads a range with one statement, and counts at most `limit` contacts with each. */
+function inOneStatement(scan: Examine, flags: Filters['flags'], bounds: IdRange, limit: number): ListingPlan {
   const examined = maxId
   return {
     list: (range) =>
       scan({ ...range, ...clamped(range, bounds), examined }, { ...flags, desc: range.desc, counted: false }),
     async count() {
-      const limit = maxCountedPerStatement
       let total = 0
       for (let after = 0; ; ) {
         const range = { ...clamped({ after, desc: false }, bounds), limit, desc: false, examined }
