@@ -129,7 +129,7 @@ interface Node {
 /** Maximum pages that a statement may read for a page of 25. A scan of all contacts reads tens of thousands. */
 const maxPagesPerStatement = 4000
 
-/** Maximum pairs of rows that a join may compare in vain. */
+/** Maximum pairs of rows that a join may compare and leave out. */
 const maxPairsPerJoin = 100_000
 
 /** Maximum rows that a statement may sort or scan without an index. Counts stop at 1,000. */

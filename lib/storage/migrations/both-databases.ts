@@ -92,6 +92,24 @@ export function sendingMigration({ id, record, raised, int, time, bool, no, end,
   }
 }
 
+/** Counts of outcomes for the series of statistics, and indexes for those of contacts. */
+export function statisticsMigration({ int, time, end }: Pick<Words, 'int' | 'time' | 'end'>): Migration {
+  return {
+    name: '016-statistics',
+    statements: [
+      `create table mailkeep_delivery_count (client_id ${int} not null, endpoint_id ${int} not null, step text not null,
+      at ${time} not null, delivered integer not null, retried integer not null, failed integer not null,
+      ms_10 integer not null, ms_50 integer not null, ms_200 integer not null, s_1 integer not null, s_5 integer not null,
+      s_30 integer not null, min_5 integer not null, longer integer not null,
+      primary key (client_id, endpoint_id, step, at))${end}`,
+      'create index mailkeep_delivery_count_at on mailkeep_delivery_count (at)',
+      `create index mailkeep_contact_left on mailkeep_contact (client_id, unsubscribed_at)
+      where unsubscribed_at is not null`,
+      `create index mailkeep_audit_deleted on mailkeep_audit (client_id, created_at) where type = 'contact.deleted'`,
+    ],
+  }
+}
+
 /** The contacts that were merged into others, so that their links in sent mails work. */
 export function mergedContactsMigration({ int, end }: Pick<Words, 'int' | 'end'>): Migration {
   return {

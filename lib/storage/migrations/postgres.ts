@@ -6,6 +6,7 @@ import {
   recentCounts,
   sendingMigration,
   sequenceMessagesMigration,
+  statisticsMigration,
 } from './both-databases.ts'
 
 const id = 'id bigint generated always as identity primary key'
@@ -259,22 +260,6 @@ const consent: Migration = {
   ],
 }
 
-/** Counts of outcomes for the series of statistics, and indexes for those of contacts. */
-const statistics: Migration = {
-  name: '016-statistics',
-  statements: [
-    `create table mailkeep_delivery_count (client_id bigint not null, endpoint_id bigint not null, step text not null,
-      at timestamptz not null, delivered integer not null, retried integer not null, failed integer not null,
-      ms_10 integer not null, ms_50 integer not null, ms_200 integer not null, s_1 integer not null, s_5 integer not null,
-      s_30 integer not null, min_5 integer not null, longer integer not null,
-      primary key (client_id, endpoint_id, step, at))`,
-    'create index mailkeep_delivery_count_at on mailkeep_delivery_count (at)',
-    `create index mailkeep_contact_left on mailkeep_contact (client_id, unsubscribed_at)
-      where unsubscribed_at is not null`,
-    `create index mailkeep_audit_deleted on mailkeep_audit (client_id, created_at) where type = 'contact.deleted'`,
-  ],
-}
-
 /**
  * The index of what a recovery reads, in its order. Deliveries that were held at once have the same time. SQLite's index
  * ends in the id as it is.
@@ -303,7 +288,7 @@ export const postgresMigrations: readonly Migration[] = [
   contactPagesMigration(postgresWords),
   imports,
   sending,
-  statistics,
+  statisticsMigration(postgresWords),
   mergedContactsMigration(postgresWords),
   sequenceMessagesMigration(postgresWords),
   recentCounts,

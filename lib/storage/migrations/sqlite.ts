@@ -6,6 +6,7 @@ import {
   sendingMigration,
   sequenceMessagesMigration,
   sqliteWords,
+  statisticsMigration,
 } from './both-databases.ts'
 
 const id = 'id integer primary key autoincrement' // autoincrement: ids of deleted rows are never reused
@@ -259,22 +260,6 @@ const consent: Migration = {
   ],
 }
 
-/** Counts of outcomes for the series of statistics, and indexes for those of contacts. */
-const statistics: Migration = {
-  name: '016-statistics',
-  statements: [
-    `create table mailkeep_delivery_count (client_id integer not null, endpoint_id integer not null, step text not null,
-      at text not null, delivered integer not null, retried integer not null, failed integer not null,
-      ms_10 integer not null, ms_50 integer not null, ms_200 integer not null, s_1 integer not null, s_5 integer not null,
-      s_30 integer not null, min_5 integer not null, longer integer not null,
-      primary key (client_id, endpoint_id, step, at)) strict, without rowid`,
-    'create index mailkeep_delivery_count_at on mailkeep_delivery_count (at)',
-    `create index mailkeep_contact_left on mailkeep_contact (client_id, unsubscribed_at)
-      where unsubscribed_at is not null`,
-    `create index mailkeep_audit_deleted on mailkeep_audit (client_id, created_at) where type = 'contact.deleted'`,
-  ],
-}
-
 const sending = sendingMigration({ id, record, raised, ...sqliteWords })
 
 export const sqliteMigrations: readonly Migration[] = [
@@ -290,7 +275,7 @@ export const sqliteMigrations: readonly Migration[] = [
   contactPagesMigration(sqliteWords),
   imports,
   sending,
-  statistics,
+  statisticsMigration({ ...sqliteWords, end: ' strict, without rowid' }),
   mergedContactsMigration(sqliteWords),
   sequenceMessagesMigration(sqliteWords),
   recentCounts,
