@@ -33,7 +33,8 @@ export const dispatch: Command = {
       const server = port === undefined ? undefined : await listenForHealth(invocation, mailkeep, port)
       try {
         mailkeep.start()
-        const text = `mailkeep delivers the webhooks of ${shownDatabase(config.database)}`
+        const mail = config.mail.transport.kind === 'none' ? '' : ' and sends the mail'
+        const text = `mailkeep delivers the webhooks${mail} of ${shownDatabase(config.database)}`
         const health = server === undefined ? {} : { url: server.url, host: server.host, port: server.port }
         print({ json: { delivering: true, ...health }, text: server ? `${text}, health on ${server.url}` : text })
         await stopped
@@ -67,5 +68,5 @@ async function listenForHealth(
 }
 
 const noApi: Respond = async (request) => {
-  return refuse(request, new MailkeepError('not_found', 'This process only delivers webhooks.'))
+  return refuse(request, new MailkeepError('not_found', 'This process only delivers webhooks and sends mail.'))
 }
