@@ -55,6 +55,16 @@ function terminate(ask: (text: string) => Promise<unknown>, which = '') {
     where application_name = 'mailkeep' and datname = current_database() and pid <> pg_backend_pid() ${which}`)
 }
 
+/** Holds an advisory lock on a connection of its own; returns what releases it. */
+async function lockElsewhere(t: TestContext, key: number): Promise<() => Promise<void>> {
+  const holder = new pg.Client({ connectionString: await databaseUrl() })
+  await holder.connect()
+  const release = () => holder.end()
+  t.after(release)
+  await holder.query('select pg_advisory_lock($1)', [key])
+  return release
+}
+
 const unavailable = (error: unknown) => isMailkeepError(error, 'unavailable')
 
 onPostgres('an import into PostgreSQL', () => {
@@ -134,12 +144,17 @@ onPostgres('a transaction on PostgreSQL', () => {
   test('that deadlocks with another is retried, and both commit', async (t) => {
     const { storage, ask } = await openStorage(t)
     await ask(`insert into t values ('a', 0), ('b', 0)`)
+    await ask('create sequence arrived') // other transactions see its value before the commit
+    const bothArrived = plainQuery(`do $$ begin
+      perform nextval('arrived');
+      while (select last_value from arrived) < 2 loop perform pg_sleep(0.001); end loop;
+    end $$`)
     let runs = 0
     const both = (first: string, second: string): Work<void> => {
       return async (tx) => {
         runs += 1
         await tx.run(plainQuery(`update t set n = n + 1 where v = '${first}'`))
-        await tx.run(plainQuery('select pg_sleep(0.05)'))
+        await tx.run(bothArrived)
         await tx.run(plainQuery(`update t set n = n + 1 where v = '${second}'`))
       }
     }
@@ -247,27 +262,27 @@ onPostgres('connections to PostgreSQL', () => {
 
   test('that are all in use are waited for, up to a time limit', async (t) => {
     const pool = new pg.Pool({ connectionString: await databaseUrl(), max: 1 })
-    const connections = new Connections(pool, silent, true, { waiting: 10, waitMs: 200, answerMs: 5000 })
+    const connections = new Connections(pool, silent, true, { waiting: 10, waitMs: 200, answerMs: 30_000 })
     t.after(() => connections.close(true))
     const reader = new Reader(connections)
-    let isOver = false
-    const long = reader.run(plainQuery('select pg_sleep(1)')).then(() => {
-      isOver = true
-    })
+    const release = await lockElsewhere(t, 4711)
+    const long = reader.run(plainQuery('select pg_advisory_lock(4711)'))
     await assert.rejects(reader.run(plainQuery('select 1')), unavailable)
-    assert.equal(isOver, false)
+    await release()
     await long
     await reader.run(plainQuery('select 1'))
   })
 
   test('are waited for when closing, and refused afterwards', async (t) => {
     const { storage, values } = await openStorage(t)
+    const release = await lockElsewhere(t, 4712)
     const under = storage.transaction(async (tx) => {
-      await tx.run(plainQuery('select pg_sleep(0.1)'))
+      await tx.run(plainQuery('select pg_advisory_xact_lock(4712)'))
       return await insert('a')(tx)
     })
-    await new Promise((resolve) => setTimeout(resolve, 20))
-    await storage.close()
+    const closed = storage.close()
+    await release()
+    await closed
     assert.equal(await under, 'a')
     await assert.rejects(storage.transaction(insert('b')), unavailable)
     await assert.rejects(storage.read(plainQuery('select 1')), unavailable)
