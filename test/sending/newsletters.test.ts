@@ -114,33 +114,42 @@ onEveryDatabase('a newsletter', (open) => {
   })
 
   test('gives other work its turn after each of its slow templates', async (t) => {
-    let turns = 0
-    let isDone = false
-    const count = () => {
-      turns += 1
-      if (!isDone) setImmediate(count)
+    /** Sends to four with a slow template, beside a quick one; returns who was sent when. */
+    async function sendBeside(loops: number) {
+      let turns = 0
+      let isDone = false
+      const count = () => {
+        turns += 1
+        if (!isDone) setImmediate(count)
+      }
+      t.after(() => (isDone = true))
+      const sentIn: { email: string; turn: number }[] = []
+      const send = async ({ to }: MailMessage) => {
+        sentIn.push({ email: to.email, turn: turns })
+        return { kind: 'sent' } as const
+      }
+      const opened = await openMail(t, { mail: { transport: { send } } })
+      const { acme, mailkeep, run } = opened
+      const { list } = await addAudience(opened, 4)
+      const slow = await addNewsletter(opened, { lists: [list.id] })
+      await acme.newsletters.update(slow.id, { html: `{% for n in (1..${loops}) %}{% endfor %}${content.html}` })
+      const other = mailkeep.forClient((await mailkeep.clients.create({ name: 'Other' })).id)
+      const others = await addAudience({ acme: other }, 0)
+      await other.contacts.addToList(others.list.id, { email: 'other@example.org' })
+      const quick = await addNewsletter({ acme: other }, { lists: [others.list.id] })
+      await acme.newsletters.send(slow.id)
+      await other.newsletters.send(quick.id)
+      count()
+      await run()
+      isDone = true
+      return sentIn
     }
-    t.after(() => (isDone = true))
-    const sentIn: { email: string; turn: number }[] = []
-    const send = async ({ to }: MailMessage) => {
-      sentIn.push({ email: to.email, turn: turns })
-      return { kind: 'sent' } as const
-    }
-    const opened = await openMail(t, { mail: { transport: { send } } })
-    const { acme, mailkeep, run } = opened
-    const { list } = await addAudience(opened, 4)
-    const slow = await addNewsletter(opened, { lists: [list.id] })
-    // Takes 0.05 s here. It must take longer than 0.02 s, and less than the limit of 0.5 s.
-    await acme.newsletters.update(slow.id, { html: `{% for n in (1..250000) %}{% endfor %}${content.html}` })
-    const other = mailkeep.forClient((await mailkeep.clients.create({ name: 'Other' })).id)
-    const others = await addAudience({ acme: other }, 0)
-    await other.contacts.addToList(others.list.id, { email: 'other@example.org' })
-    const quick = await addNewsletter({ acme: other }, { lists: [others.list.id] })
-    await acme.newsletters.send(slow.id)
-    await other.newsletters.send(quick.id)
-    count()
-    await run()
-    const slowOnes = sentIn.filter(({ email }) => email !== 'other@example.org')
+    const isSlow = ({ email }: { email: string }) => email !== 'other@example.org'
+
+    // Takes 0.05 s here. It must take longer than 0.02 s, and less than the limit of 0.5 s: on a busy machine less work does.
+    let sentIn = await sendBeside(250_000)
+    for (let tries = 1; sentIn.filter(isSlow).length < 4 && tries < 5; tries++) sentIn = await sendBeside(125_000)
+    const slowOnes = sentIn.filter(isSlow)
     assert.equal(slowOnes.length, 4)
     for (const [n, { turn }] of slowOnes.slice(1).entries()) assert.ok(turn - slowOnes[n]!.turn >= 5, `${n}: ${turn}`)
     assert.ok(
