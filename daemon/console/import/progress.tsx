@@ -132,10 +132,14 @@ function RefusedRows({ rows }: { rows: readonly RefusedRow[] }) {
   )
 }
 
+/** Names the field in each message: `This must be …` becomes `email must be …`. */
 function reasonOf({ errors }: RefusedRow): string {
-  return Object.entries(errors)
-    .map(([field, messages]) => `${field}: ${messages.join(' ')}`)
-    .join(' ')
+  const named = Object.entries(errors).flatMap(([field, messages]) =>
+    messages.map((message) =>
+      message.startsWith('This must ') ? message.replace('This', () => field) : `${field}: ${message}`,
+    ),
+  )
+  return named.join(' ')
 }
 
 /** Saves the refused rows with their lines and reasons, as CSV. */

@@ -49,7 +49,14 @@ export function CreateEndpoint({ close, created }: { close(): void; created(): v
   return (
     <Dialog title="New endpoint" close={close}>
       <Form action="Create endpoint" cancel={close} submit={submit}>
-        <Field label="URL" name="url" type="url" required placeholder="https://example.com/hooks/mailkeep" />
+        <Field
+          label="URL"
+          name="url"
+          type="url"
+          required
+          placeholder="https://example.com/hooks/mailkeep"
+          hint="https, and on the internet. To try a receiver on your own machine, start mailkeep with MAILKEEP_WEBHOOK_ALLOW_PRIVATE=true."
+        />
         <Field label="Description" name="description" />
         <fieldset class="events">
           <legend>Events</legend>
