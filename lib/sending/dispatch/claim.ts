@@ -57,7 +57,7 @@ export interface ClaimResult {
   readonly hasChanged: boolean
 }
 
-/** ClaimResult due messages within the allowances, and skips those that must not be sent. */
+/** Claims due messages within the allowances, and skips those that must not be sent. */
 export async function claimMessages(
   tx: Tx,
   allowances: readonly Allowance[],
@@ -116,7 +116,7 @@ async function requiredMemberships(tx: Tx, audience: Audience) {
   return { lists: lists ?? ofSegment.lists ?? [], topics: topics ?? ofSegment.topics ?? [] }
 }
 
-/** ClaimResult at most `limit` of these messages. Skips those that must not be sent. */
+/** Claims at most `limit` of these messages. Skips those that must not be sent. */
 async function claimOrSkip(
   tx: Tx,
   campaign: Campaign,
@@ -170,7 +170,7 @@ function recipientOf(
   return { id: contact_id!, uuid, email, name, attributes }
 }
 
-/** ClaimResult messages that are tried again first, then steps that are due. */
+/** Claims messages that are tried again first, then steps that are due. */
 async function claimOfSequence(
   tx: Tx,
   campaign: Campaign,
