@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import type { TestContext } from 'node:test'
 import { testMailkeep } from 'mailkeep/testing'
+import { daemon, directory } from '../support/program.ts'
 
 const patienceMs = 60_000
 
@@ -110,6 +111,20 @@ export const scenes: Readonly<Record<string, (t: TestContext, place: Place) => P
     const running = start(t, place, [example('quickstart')])
     await running.line(/"type": "contact.subscribed"/)
     await running.line(/"email": "ada@example.org"/)
+    assert.equal(await running.ended, 0)
+  },
+
+  async 'first-session'(t, place) {
+    const cwd = await directory(t)
+    const token = `mk_${'a'.repeat(43)}`
+    const env = { MAILKEEP_ADMIN_TOKEN: token, MAILKEEP_WEBHOOK_ALLOW_PRIVATE: 'true' }
+    const { url } = await daemon(t, { cwd, env })
+    const running = start(t, place, [example('first-session'), url], { TOKEN: token })
+    await running.line(/^received contact\.subscribed$/)
+    await running.line(/^found ada@example\.org$/)
+    await running.line(/^delivery: (pending|success)$/)
+    await running.line(/^unsubscribe at http:\/\/127\.0\.0\.1:\d+\/c\//)
+    await running.line(/^newsletter: (sending|sent)$/)
     assert.equal(await running.ended, 0)
   },
 
