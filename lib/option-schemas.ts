@@ -1,7 +1,7 @@
 /** Schemas of the options of the library's functions. Unknown options are refused by name, so that a misspelt one is noticed. */
 import * as v from 'valibot'
 import { sources } from './context.ts'
-import { invalid } from './errors.ts'
+import { invalid, nameField } from './errors.ts'
 import type { CloseOptions, MailkeepOptions, StartOptions, SubscriberOptions } from './options.ts'
 import { closedObject, isInRange, isRecord, validationFailed } from './parse.ts'
 import type { MailSettings } from './sending/settings.ts'
@@ -218,8 +218,7 @@ export function checkOptions(of: keyof typeof schemas, options: unknown): void {
   if (!result.success) throw validationFailed(result.issues.map(withPath), 'options')
 }
 
-/** Replaces "This" in the message of an issue by the name of the option. */
+/** Puts the path of the option into the message of an issue. */
 function withPath(issue: v.BaseIssue<unknown>): v.BaseIssue<unknown> {
-  const path = v.getDotPath(issue) ?? 'options'
-  return { ...issue, message: issue.message.replace(/^This(?: field)?/, path) }
+  return { ...issue, message: nameField(v.getDotPath(issue) ?? 'options', issue.message) }
 }
