@@ -17,6 +17,9 @@ consoleTest('a link opens the webhook pages for a customer, and nothing else', a
     'Webhooks',
     'Deliveries',
   ])
+  await page.getByRole('button', { name: 'New endpoint' }).click()
+  assert.doesNotMatch(await page.getByRole('dialog').innerText(), /MAILKEEP_/, 'a customer cannot change settings')
+  await page.getByRole('button', { name: 'Cancel' }).click()
   await page.getByRole('link', { name: 'http://127.0.0.1:9/' }).click()
   await page.getByRole('link', { name: /contact\.created #1/ }).click()
   await heading(page, 'Delivery 1')

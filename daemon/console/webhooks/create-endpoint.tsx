@@ -3,6 +3,7 @@ import { api, dataOf, type Schemas } from '../api.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Field, Form, textOf } from '../parts/form.tsx'
 import { Secret } from '../parts/page.tsx'
+import { isPortal } from '../session.ts'
 
 type EventType = Schemas['EndpointInput']['events'][number]
 
@@ -26,6 +27,10 @@ const asked: Readonly<Record<Exclude<EventType, 'webhook.test'>, true>> = {
 }
 
 export const eventTypes = Object.keys(asked) as readonly EventType[]
+
+/** Not for the customers of a portal, who cannot change settings. */
+const urlHint =
+  'https, and on the internet. To try a receiver on your own machine, start mailkeep with MAILKEEP_WEBHOOK_ALLOW_PRIVATE=true.'
 
 /** Creates an endpoint, then shows its secret once. */
 export function CreateEndpoint({ close, created }: { close(): void; created(): void }) {
@@ -55,7 +60,7 @@ export function CreateEndpoint({ close, created }: { close(): void; created(): v
           type="url"
           required
           placeholder="https://example.com/hooks/mailkeep"
-          hint="https, and on the internet. To try a receiver on your own machine, start mailkeep with MAILKEEP_WEBHOOK_ALLOW_PRIVATE=true."
+          {...(!isPortal && { hint: urlHint })}
         />
         <Field label="Description" name="description" />
         <fieldset class="events">
