@@ -26,3 +26,10 @@ export function fieldMessage(field: string, messages: readonly string[]): string
     })
     .join(' ')
 }
+
+/** Turns all field errors of a call or of a row into sentences. */
+export function fieldMessages(errors: Readonly<Record<string, readonly string[]>>): string {
+  return Object.entries(errors)
+    .map(([field, messages]) => fieldMessage(field, messages))
+    .join(' ')
+}

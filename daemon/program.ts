@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream'
 import { isMailkeepError, type MailkeepError, version } from '../lib/index.ts'
 import { commit } from './addon.ts'
 import { type CommandLine, readArguments } from './arguments.ts'
-import { CliError, fieldMessage, reasonOf } from './cli-error.ts'
+import { CliError, fieldMessages, reasonOf } from './cli-error.ts'
 import { readConfig } from './config.ts'
 import { databaseError } from './database-error.ts'
 import { openLog } from './log.ts'
@@ -148,7 +148,7 @@ function printError(message: string): void {
 function printFailure(error: unknown): number {
   if (error instanceof CliError) {
     if (error.message !== '') printError(error.message) // without one, another process has printed it
-  } else if (isMailkeepError(error)) printError(fieldMessages(error.errors) ?? withReason(error))
+  } else if (isMailkeepError(error)) printError(error.errors ? fieldMessages(error.errors) : withReason(error))
   else if (error instanceof Error && 'syscall' in error) printError(error.message)
   else process.stderr.write(`mailkeep: ${error instanceof Error ? error.stack : error}\n`)
   return error instanceof CliError ? error.exitCode : 1
@@ -157,13 +157,6 @@ function printFailure(error: unknown): number {
 /** Adds the database's own message, which the API hides from its callers. */
 function withReason({ code, message, cause }: MailkeepError): string {
   return code === 'internal' && cause instanceof Error ? `${message} ${cause.message}.` : message
-}
-
-function fieldMessages(errors: Readonly<Record<string, string[]>> | undefined): string | undefined {
-  if (!errors) return undefined
-  return Object.entries(errors)
-    .map(([field, messages]) => fieldMessage(field, messages))
-    .join(' ')
 }
 
 /** Maximum wait at exit until the remaining output is read. */

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import type { Format, ImportRowResult } from '../../lib/index.ts'
 import { quoted } from '../../lib/internal.ts'
-import { CliError, fieldMessage, reasonOf } from '../cli-error.ts'
+import { CliError, fieldMessages, reasonOf } from '../cli-error.ts'
 
 /** A file of refused rows, which can be corrected and imported again. */
 interface RefusedFile {
@@ -36,24 +36,18 @@ function headerOf({ row }: ImportRowResult): string {
   return `${[...Object.keys(row as object), 'refused_line', 'refused_reason'].map(quoted).join(',')}\r\n`
 }
 
-function csvLine({ row, line, errors }: ImportRowResult): string {
-  const cells = [...Object.values(row as Record<string, string>), String(line), reasonsOf(errors)]
+function csvLine({ row, line, errors = {} }: ImportRowResult): string {
+  const cells = [...Object.values(row as Record<string, string>), String(line), fieldMessages(errors)]
   return `${cells.map(quoted).join(',')}\r\n`
 }
 
-function ndjsonLine({ row, line, errors }: ImportRowResult): string {
+function ndjsonLine({ row, line, errors = {} }: ImportRowResult): string {
   const isObject = typeof row === 'object' && row !== null && !Array.isArray(row)
   const fields = isObject ? row : row === undefined ? {} : { row }
-  const why = { refused_line: line, refused_reason: reasonsOf(errors) }
+  const why = { refused_line: line, refused_reason: fieldMessages(errors) }
   try {
     return `${JSON.stringify({ ...fields, ...why })}\n`
   } catch {
     return `${JSON.stringify(why)}\n` // JSON.parse reads deeper values than JSON.stringify writes
   }
-}
-
-function reasonsOf(errors: ImportRowResult['errors'] = {}): string {
-  return Object.entries(errors)
-    .map(([field, messages]) => fieldMessage(field, messages))
-    .join(' ')
 }

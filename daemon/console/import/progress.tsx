@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { fieldMessages } from '../../cli-error.ts'
 import type { Schemas } from '../api.ts'
 import { save } from '../contacts/export-contacts.tsx'
 import { asRequestError, ErrorBox } from '../parts/load.tsx'
@@ -124,7 +125,7 @@ function RefusedRows({ rows }: { rows: readonly RefusedRow[] }) {
         {rows.map((row) => (
           <tr key={row.line}>
             <td class="figure">{number(row.line)}</td>
-            <td class="main">{reasonOf(row)}</td>
+            <td class="main">{fieldMessages(row.errors)}</td>
           </tr>
         ))}
       </tbody>
@@ -132,20 +133,10 @@ function RefusedRows({ rows }: { rows: readonly RefusedRow[] }) {
   )
 }
 
-/** Names the field in each message: `This must be …` becomes `email must be …`. */
-function reasonOf({ errors }: RefusedRow): string {
-  const named = Object.entries(errors).flatMap(([field, messages]) =>
-    messages.map((message) =>
-      message.startsWith('This must ') ? message.replace('This', () => field) : `${field}: ${message}`,
-    ),
-  )
-  return named.join(' ')
-}
-
 /** Saves the refused rows with their lines and reasons, as CSV. */
 async function download(file: File, rows: readonly RefusedRow[]): Promise<void> {
   const lines = await linesOf(file, new Set(rows.map(({ line }) => line)))
-  const cells = rows.map((row) => [String(row.line), reasonOf(row), (lines.get(row.line) ?? '').trimEnd()])
+  const cells = rows.map((row) => [String(row.line), fieldMessages(row.errors), (lines.get(row.line) ?? '').trimEnd()])
   const text = [['line', 'reason', 'row'], ...cells].map((row) => row.map(quoted).join(',')).join('\r\n')
   save(new Blob([`${text}\r\n`], { type: 'text/csv' }), 'refused-rows.csv')
 }
