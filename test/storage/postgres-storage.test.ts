@@ -11,6 +11,7 @@ import { Connections, Reader } from '../../lib/storage/postgres/connections.ts'
 import { postgres } from '../../lib/storage/postgres.ts'
 import type { Work } from '../../lib/storage/transaction.ts'
 import { databaseUrl, onPostgres, openPostgres, queryOnce, test } from '../support/databases.ts'
+import { until } from '../support/harness.ts'
 
 const run = promisify(execFile)
 
@@ -55,14 +56,21 @@ function terminate(ask: (text: string) => Promise<unknown>, which = '') {
     where application_name = 'mailkeep' and datname = current_database() and pid <> pg_backend_pid() ${which}`)
 }
 
-/** Holds an advisory lock on a connection of its own; returns what releases it. */
-async function lockElsewhere(t: TestContext, key: number): Promise<() => Promise<void>> {
+/** Holds an advisory lock on a connection of its own. `waitedFor` resolves when another session waits for the lock. */
+async function lockElsewhere(t: TestContext, key: number) {
   const holder = new pg.Client({ connectionString: await databaseUrl() })
   await holder.connect()
   const release = () => holder.end()
   t.after(release)
   await holder.query('select pg_advisory_lock($1)', [key])
-  return release
+  const waiting = `select 1 from pg_locks where locktype = 'advisory' and objid = ${key} and not granted
+    and database = (select oid from pg_database where datname = current_database())`
+  const waitedFor = () =>
+    until(
+      () => holder.query(waiting),
+      ({ rows }) => rows.length > 0,
+    )
+  return { release, waitedFor }
 }
 
 const unavailable = (error: unknown) => isMailkeepError(error, 'unavailable')
@@ -265,23 +273,25 @@ onPostgres('connections to PostgreSQL', () => {
     const connections = new Connections(pool, silent, true, { waiting: 10, waitMs: 200, answerMs: 30_000 })
     t.after(() => connections.close(true))
     const reader = new Reader(connections)
-    const release = await lockElsewhere(t, 4711)
+    const lock = await lockElsewhere(t, 4711)
     const long = reader.run(plainQuery('select pg_advisory_lock(4711)'))
     await assert.rejects(reader.run(plainQuery('select 1')), unavailable)
-    await release()
+    await lock.waitedFor() // the first one still has the connection
+    await lock.release()
     await long
     await reader.run(plainQuery('select 1'))
   })
 
   test('are waited for when closing, and refused afterwards', async (t) => {
     const { storage, values } = await openStorage(t)
-    const release = await lockElsewhere(t, 4712)
+    const lock = await lockElsewhere(t, 4712)
     const under = storage.transaction(async (tx) => {
       await tx.run(plainQuery('select pg_advisory_xact_lock(4712)'))
       return await insert('a')(tx)
     })
+    await lock.waitedFor()
     const closed = storage.close()
-    await release()
+    await lock.release()
     await closed
     assert.equal(await under, 'a')
     await assert.rejects(storage.transaction(insert('b')), unavailable)
