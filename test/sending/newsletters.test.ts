@@ -121,7 +121,7 @@ onEveryDatabase('a newsletter', (open) => {
   })
 
   test('gives other work its turn after each of its slow templates', async (t) => {
-    /** Sends to four with a slow template, beside a quick one; returns who was sent when. */
+    /** Sends to four with a slow template, beside a quick one. Returns the order of the mails, and errors. */
     async function sendBeside(loops: number) {
       let turns = 0
       let isDone = false
@@ -149,13 +149,16 @@ onEveryDatabase('a newsletter', (open) => {
       count()
       await run()
       isDone = true
-      return sentIn
+      const { data } = await acme.newsletters.messages(slow.id, { status: 'failed' })
+      return { sentIn, errors: data.map(({ error }) => error!) }
     }
     const isSlow = ({ email }: { email: string }) => email !== 'other@example.org'
 
-    // Takes 0.05 s here. It must take longer than 0.02 s, and less than the limit of 0.5 s: on a busy machine less work does.
-    let sentIn = await sendBeside(250_000)
-    for (let tries = 1; sentIn.filter(isSlow).length < 4 && tries < 5; tries++) sentIn = await sendBeside(125_000)
+    // Takes 0.05 s here. It must take longer than 0.02 s, and less than the limit of 0.5 s. Where a busy machine exceeds the
+    // limit, half the work takes long enough.
+    let { sentIn, errors } = await sendBeside(250_000)
+    const isTooSlow = () => errors.length > 0 && errors.every((error) => /too much time/.test(error))
+    for (let tries = 1; isTooSlow() && tries < 5; tries++) ({ sentIn, errors } = await sendBeside(125_000))
     const slowOnes = sentIn.filter(isSlow)
     assert.equal(slowOnes.length, 4)
     for (const [n, { turn }] of slowOnes.slice(1).entries()) assert.ok(turn - slowOnes[n]!.turn >= 5, `${n}: ${turn}`)
