@@ -139,7 +139,9 @@ onEveryDatabase('a newsletter', (open) => {
       const { acme, mailkeep, run } = opened
       const { list } = await addAudience(opened, 4)
       const slow = await addNewsletter(opened, { lists: [list.id] })
-      await acme.newsletters.update(slow.id, { html: `{% for n in (1..${loops}) %}{% endfor %}${content.html}` })
+      // The contacts are called "Contact 1" and so on. Only their messages are slow, not the check of a change.
+      const html = `{% if contact.name contains 'Contact' %}{% for n in (1..${loops}) %}{% endfor %}{% endif %}${content.html}`
+      await acme.newsletters.update(slow.id, { html })
       const other = mailkeep.forClient((await mailkeep.clients.create({ name: 'Other' })).id)
       const others = await addAudience({ acme: other }, 0)
       await other.contacts.addToList(others.list.id, { email: 'other@example.org' })
