@@ -84,7 +84,7 @@ export function isFiltered(on: Omit<Flags, 'desc' | 'counted'>): boolean {
 }
 
 /** Returns the condition of the rows that follow a position. */
-export function beyond(id: RawBuilder<unknown>, p: Slots, on: Pick<Flags, 'desc'>): RawBuilder<unknown> {
+export function beyond(id: RawBuilder<unknown>, p: Pick<Slots, 'after'>, on: Pick<Flags, 'desc'>): RawBuilder<unknown> {
   return on.desc ? sql`${id} < ${p.after}` : sql`${id} > ${p.after}`
 }
 

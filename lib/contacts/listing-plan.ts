@@ -43,8 +43,12 @@ type Examine = (
 const maxCounted = 40
 /** The search index is queried for this many of the rarest parts. More parts would cost more than they save. */
 const maxQueriedParts = 2
-/** Up to this number of contacts created between two times, their ids bound the scan. */
-const maxCreated = 5000
+/** Up to this number of contacts created between two times, their ids bound the scan. Reading this many takes 8 ms. */
+const maxCreated = 100_000
+/** Up to this number, reading them takes less time than to find out whether it is worth it. */
+const maxFewCreated = 500
+/** The next contacts of a scan. If half of them were created between the times, the scan soon finds enough. */
+const maxSampled = 100
 
 /**
  * Plans the scan of a listing. It scans the index of the rarest filter, and checks the other filters for each contact. Up
@@ -64,9 +68,9 @@ export async function planListing(ctx: Context, filters: Filters): Promise<Listi
   const maxPerCount = isInProcess ? maxCountedInProcess : maxCountedByServer
   if (ids) {
     const scan: Examine = (range, on) => queries.scanIds(ctx, { ...values, ids, ...range }, on)
-    return inOneStatement(scan, flags, everyId, maxPerCount)
+    return inOneStatement(scan, flags, unbounded, maxPerCount)
   }
-  const bounds = hasCreatedFilter(values) ? await findIdRange(ctx, filters.values) : everyId
+  const bounds = hasCreatedFilter(values) ? boundsOfCreated(ctx, filters.values, flags.only) : unbounded
   if (isInProcess && isFiltered(flags)) {
     return inBatches(await chooseCandidates(ctx, { filters, values }), flags, bounds)
   }
@@ -82,15 +86,18 @@ const maxCountedInProcess = 10_000
 const maxCountedByServer = 1_000_000
 
 /** Reads a range with one statement, and counts at most `limit` contacts with each. */
-function inOneStatement(scan: Examine, flags: Filters['flags'], bounds: IdRange, limit: number): ListingPlan {
+function inOneStatement(scan: Examine, flags: Filters['flags'], bounds: Bounds, limit: number): ListingPlan {
   const examined = maxId
   return {
-    list: (range) =>
-      scan({ ...range, ...clamped(range, bounds), examined }, { ...flags, desc: range.desc, counted: false }),
+    async list(range) {
+      const ids = clamped(range, await bounds.near(range))
+      return await scan({ ...range, ...ids, examined }, { ...flags, desc: range.desc, counted: false })
+    },
     async count() {
+      const ids = await bounds.all()
       let total = 0
       for (let after = 0; ; ) {
-        const range = { ...clamped({ after, desc: false }, bounds), limit, desc: false, examined }
+        const range = { ...clamped({ after, desc: false }, ids), limit, desc: false, examined }
         const [batch] = await scan(range, { ...flags, desc: false, counted: true })
         const counted = Number(batch!.counted)
         total += counted
@@ -101,24 +108,50 @@ function inOneStatement(scan: Examine, flags: Filters['flags'], bounds: IdRange,
   }
 }
 
-/**
- * Returns the range of the ids of contacts created between two times, if they are few. If they are many, returns the range
- * of all ids: restored contacts and contacts of a clock that was wrong may have any id.
- */
-async function findIdRange(ctx: Context, { created_after, created_before }: FilterValues) {
-  const times = { client_id: ctx.clientId, created_after, created_before }
-  // If there are more, this takes a third of the time of the sample or less.
-  if (await queries.findMoreCreated(ctx, { ...times, than: maxCreated })) return everyId
-  const { members, lowest, highest } = (await queries.countCreated(ctx, { ...times, limit: maxCreated + 1 }))!
-  return members > maxCreated ? everyId : { lowest: lowest ?? 1, highest: highest ?? 0 }
-}
-
 interface IdRange {
   readonly lowest: number
   readonly highest: number
 }
 
+/** The ids that the contacts of a listing may have. */
+interface Bounds {
+  /** For a scan that begins at a position. */
+  near(range: Range): Promise<IdRange>
+  /** For a scan of all contacts. */
+  all(): Promise<IdRange>
+}
+
 const everyId: IdRange = { lowest: 1, highest: Number.MAX_SAFE_INTEGER - 1 }
+const unbounded: Bounds = { near: async () => everyId, all: async () => everyId }
+
+/**
+ * Returns the bounds of contacts created between two times. Ids do not tell the time: restored contacts and contacts of a
+ * clock that was wrong may have any id.
+ */
+function boundsOfCreated(ctx: Context, values: FilterValues, only: boolean): Bounds {
+  const { created_after, created_before } = values
+  const all = async () => (await findIdRange(ctx, values, maxCreated)) ?? everyId
+  return {
+    all,
+    async near(range) {
+      const few = await findIdRange(ctx, values, maxFewCreated)
+      if (few) return few
+      const { after, desc } = range
+      const next = { client_id: ctx.clientId, created_after, created_before, after, limit: maxSampled }
+      const { sampled, created } = (await queries.sampleCreated(ctx, next, { desc, only }))!
+      return 2 * Number(created) >= Number(sampled) ? everyId : await all()
+    },
+  }
+}
+
+/** Returns the range of the ids of contacts created between two times; undefined if they are more than `max`. */
+async function findIdRange(ctx: Context, { created_after, created_before }: FilterValues, max: number) {
+  const times = { client_id: ctx.clientId, created_after, created_before }
+  // If there are more, this takes a third of the time of the sample or less.
+  if (await queries.findMoreCreated(ctx, { ...times, than: max })) return undefined
+  const { members, lowest, highest } = (await queries.countCreated(ctx, { ...times, limit: max + 1 }))!
+  return members > max ? undefined : { lowest: lowest ?? 1, highest: highest ?? 0 }
+}
 
 /** Narrows a range of ids. */
 function clamped({ after, desc }: Pick<Range, 'after' | 'desc'>, { lowest, highest }: IdRange) {
@@ -130,12 +163,13 @@ function clamped({ after, desc }: Pick<Range, 'after' | 'desc'>, { lowest, highe
 const maxExamined = 4000
 
 /** Examines a range in batches, so that other requests run in between, however few contacts match. */
-function inBatches(examine: Examine, flags: Filters['flags'], bounds: IdRange): ListingPlan {
+function inBatches(examine: Examine, flags: Filters['flags'], bounds: Bounds): ListingPlan {
   const examined = maxExamined
   return {
     async list({ after, desc, limit }) {
       const list = { ...flags, desc, counted: false }
-      let range = { ...clamped({ after, desc }, bounds), desc, limit, examined }
+      const ids = await bounds.near({ after, desc, limit })
+      let range = { ...clamped({ after, desc }, ids), desc, limit, examined }
       const first = await examine(range, list)
       if (first.length >= limit) return first
       const rows: ScanRow[] = []
@@ -150,7 +184,8 @@ function inBatches(examine: Examine, flags: Filters['flags'], bounds: IdRange): 
       return rows
     },
     async count() {
-      let range = { ...clamped({ after: 0, desc: false }, bounds), desc: false, limit: examined, examined }
+      const ids = await bounds.all()
+      let range = { ...clamped({ after: 0, desc: false }, ids), desc: false, limit: examined, examined }
       for (let total = 0; ; ) {
         const [batch] = await examine(range, { ...flags, desc: false, counted: true })
         total += batch!.counted!

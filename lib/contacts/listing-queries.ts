@@ -180,6 +180,19 @@ export const countCreated = statement({ ...created, limit: int }, (_, p) =>
   sampleOf(sql`select id ${createdBetween(p)} order by created_at, id limit ${p.limit}`),
 )
 
+/** Counts which of the next subscribed contacts were created between two times. With `only`, of the unsubscribed ones. */
+export const sampleCreated = statement(
+  { ...created, after: int, limit: int },
+  (_, p, _dialect, on) => sql<{ sampled: number; created: number }>`
+    select count(*) as sampled,
+      count(*) filter (where created_at > ${p.created_after} and created_at < ${p.created_before}) as created
+    from (select created_at from mailkeep_contact
+      where client_id = ${p.client_id} and ${beyond(sql.ref('id'), p, on)}
+        and unsubscribed_at is ${on.only ? sql`not null` : sql`null`}
+      order by id ${on.desc ? sql`desc` : sql`asc`} limit ${p.limit}) as next`,
+  ['desc', 'only'],
+)
+
 /** Returns the given lists, tags or topics that belong to the client. */
 function ownOf(kind: Kind) {
   return statement.all(

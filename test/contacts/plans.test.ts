@@ -12,7 +12,7 @@ import { recordStatements } from '../support/recorded-statements.ts'
  */
 async function open({ analyzed = true } = {}) {
   const handle = new Database(':memory:')
-  const { texts, prepare } = recordStatements(handle)
+  const { texts, runs, prepare } = recordStatements(handle)
   const mailkeep = await createMailkeep({
     database: sqlite(handle),
     encryptionKey: randomBytes(32),
@@ -65,7 +65,7 @@ async function open({ analyzed = true } = {}) {
       .filter((sql) => /^\s*(?:select|insert|update|delete|with)/i.test(sql))
       .map((sql) => ({ sql, plan: explain(sql) }))
   }
-  return { acme, mailkeep, plansOf, plansAfter, close: () => mailkeep.close() }
+  return { acme, mailkeep, runs, plansOf, plansAfter, close: () => mailkeep.close() }
 }
 
 /** Filters beyond the contract, each alone and with each of `companions`. */
@@ -170,6 +170,29 @@ describe('the contact listing', () => {
         String(way),
       )
     }
+  })
+
+  test('reads many contacts created between two times with one scan, far behind the others', async (t) => {
+    const { acme, runs, close } = await open()
+    t.after(close)
+    const rows = (name: string, count: number, created_at: string) =>
+      Array.from({ length: count }, (_, i) => ({ email: `${name}${i}@example.org`, extra_attributes: {}, created_at }))
+    // More than two statements examine, and then more than are read before each scan.
+    for (const line of [rows('old', 9000, '2024-01-01T00:00:00Z'), rows('new', 6000, '2035-01-01T00:00:00Z')]) {
+      await acme.contacts.import(
+        null,
+        line.map((row) => `${JSON.stringify(row)}\n`),
+        { format: 'ndjson' },
+      )
+    }
+    runs.clear()
+    const { data } = await acme.contacts.list({ created_after: '2030-01-01T00:00:00Z' })
+    assert.equal(data[0]!.email, 'new0@example.org')
+    const scans = [...runs].filter(([sql]) => sql.includes('as candidate'))
+    assert.deepEqual(
+      scans.map(([, times]) => times),
+      [1],
+    )
   })
 
   test('finds the same contacts as a plain full scan, for every combination of filters', async (t) => {

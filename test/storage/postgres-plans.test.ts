@@ -17,7 +17,8 @@ const seed = `
     select c.id, gen_random_uuid(), now(), 't' || i, 't' || i from mailkeep_client c, generate_series(1, 3) i order by c.id, i;
   insert into mailkeep_contact (client_id, uuid, created_at, email, email_key, name, attributes, search,
       unsubscribed_at, unsubscribed_by_contact)
-    select case when i % 10 > 0 then 1 else 2 end, gen_random_uuid(), now(), e, e, '', '{}', chr(31) || e,
+    select case when i % 10 > 0 then 1 else 2 end, gen_random_uuid(), now() - (20000 - i) * interval '1 minute', e, e, '',
+      '{}', chr(31) || e,
       case when i % 10 = 5 then now() end, false
     from (select i, 'user' || i || '@example' || i % 7 || '.org' as e from generate_series(1, 20000) i) as x;
   insert into mailkeep_contact_list select client_id, id, 3 * (client_id - 1) + 1 + id % 3 from mailkeep_contact;
@@ -211,13 +212,16 @@ onPostgres('statements on PostgreSQL', () => {
 
   test('of the filters beyond the contract read few pages', async () => {
     const client = mailkeep.forClient(1)
-    const recent = new Date(Date.now() - 3_600_000).toISOString()
+    const hourMs = 3_600_000
+    const [recent, yesterday] = [1, 24].map((hours) => new Date(Date.now() - hours * hourMs).toISOString())
     for (const query of [
       { email: 'USER77@example0.org' },
       { ids: [7, 8, 9, 10_001] },
       { exclude_lists: [1] },
       { exclude_tags: [2, 3] },
       { created_after: recent },
+      { created_after: yesterday },
+      { created_after: yesterday, tags: [2] },
       { created_before: '2020-01-01T00:00:00Z' },
       { unsubscribed: 'only' as const },
       { attributes: { plan: 'pro' } },
