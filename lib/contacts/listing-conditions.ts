@@ -99,8 +99,29 @@ export function counted(scan: RawBuilder<unknown>, on: Pick<Flags, 'counted' | '
   return sql<ScanRow>`select max(id) as id, count(*) as counted from (${scan}) as page`
 }
 
-/** Returns the conditions that the scan checks for each contact. Each costs one index seek. */
+/** Returns the conditions of all filters. The statement names the contact's row `c`. */
 export function conditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, on: Flags): RawBuilder<unknown> {
+  return sql`${indexedConditions(contactId, p, dialect, on)} ${rowConditions(p, dialect, on)}`
+}
+
+/**
+ * Same as `conditions`, for a statement that does not read the contact's row. The row is read last, and only if a filter
+ * needs it: it is large and far from the one before.
+ */
+export function conditionsOfId(
+  contactId: RawBuilder<unknown>,
+  p: Slots,
+  dialect: Dialect,
+  on: Flags,
+): RawBuilder<unknown> {
+  const indexed = indexedConditions(contactId, p, dialect, on)
+  if (!on.search && !on.others) return indexed
+  return sql`${indexed} and (select 1 from mailkeep_contact as c
+    where c.id = ${contactId} ${rowConditions(p, dialect, on)}) is not null`
+}
+
+/** Returns the conditions that cost one index seek each. */
+function indexedConditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, on: Flags): RawBuilder<unknown> {
   const parts = [
     on.lists ? sql`and ${dialect.isMember('list', contactId, p.lists)}` : undefined,
     on.tags ? sql`and ${dialect.isMember('tag', contactId, p.tags)}` : undefined,
@@ -109,7 +130,6 @@ export function conditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Di
     on.only ? sql`and ${dialect.isUnsubscribed(p.client_id, contactId)}` : undefined,
     on.only || on.unsubscribed ? undefined : sql`and not ${dialect.isUnsubscribed(p.client_id, contactId)}`,
     on.others ? otherConditions(contactId, p, dialect) : undefined,
-    on.search ? sql`and ${dialect.matches(sql.ref('c.search'), p.search)}` : undefined,
   ]
   return sql.join(
     parts.filter((part) => part !== undefined),
@@ -122,14 +142,19 @@ export function conditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Di
  * for each would make too many different statements.
  */
 function otherConditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect): RawBuilder<unknown> {
-  const createdAt = dialect.unindexed(sql.ref('c.created_at'))
   return sql`and (not ${p.has_more_lists} or ${dialect.isMember('list', contactId, p.more_lists)})
     and (not ${p.has_more_tags} or ${dialect.isMember('tag', contactId, p.more_tags)})
     and (not ${p.has_more_topics} or ${dialect.isMember('topic', contactId, p.more_topics)})
     and not ${dialect.isMember('list', contactId, p.exclude_lists)}
     and not ${dialect.isMember('tag', contactId, p.exclude_tags)}
     and not exists (select 1 from ${dialect.unnestRows(p.more_attributes, attributeValue)}
-      where not ${dialect.hasAttribute(contactId, sql.ref('item.attribute_id'), sql.ref('item.value_key'))})
-    and ${createdAt} > ${p.created_after} and ${createdAt} < ${p.created_before}
-    and ${dialect.contains(sql.ref('c.search'), p.more_search)}`
+      where not ${dialect.hasAttribute(contactId, sql.ref('item.attribute_id'), sql.ref('item.value_key'))})`
+}
+
+/** Returns the conditions that read the contact's row `c`. */
+function rowConditions(p: Slots, dialect: Dialect, on: Flags): RawBuilder<unknown> {
+  const [search, createdAt] = [sql.ref('c.search'), dialect.unindexed(sql.ref('c.created_at'))]
+  const others = sql`and ${createdAt} > ${p.created_after} and ${createdAt} < ${p.created_before}
+    and ${dialect.contains(search, p.more_search)}`
+  return sql`${on.others ? others : sql``} ${on.search ? sql`and ${dialect.matches(search, p.search)}` : sql``}`
 }

@@ -7,6 +7,7 @@ import {
   attributeValue,
   beyond,
   conditions,
+  conditionsOfId,
   counted,
   type Flags,
   flags,
@@ -64,10 +65,8 @@ export const findByEmail = statement(
  * candidates there were, how many of them match, and the id of the last one.
  */
 function examine(candidates: RawBuilder<unknown>, p: Slots, dialect: Dialect, on: Flags): RawBuilder<ScanRow> {
-  // Only some conditions read the contact's row.
-  const contact = on.search || on.others ? sql`left join mailkeep_contact as c on c.id = candidate.id` : sql``
-  const from = sql`from (${candidates}) as candidate ${contact}`
-  const matches = sql`true ${conditions(sql.ref('candidate.id'), p, dialect, on)}`
+  const from = sql`from (${candidates}) as candidate`
+  const matches = sql`true ${conditionsOfId(sql.ref('candidate.id'), p, dialect, on)}`
   if (!on.counted) return sql`select candidate.id ${from} where ${matches} limit ${p.limit}`
   const last = on.desc ? sql`min` : sql`max`
   return sql`select ${last}(candidate.id) as id, count(*) as examined, count(*) filter (where ${matches}) as counted
