@@ -1,6 +1,6 @@
 /** The filters of contact listings in SQL: parameters, flags and conditions of the statements in `listing-queries.ts`. */
 import { type RawBuilder, sql } from 'kysely'
-import type { Dialect } from '../storage/dialect.ts'
+import type { Dialect, IdCondition } from '../storage/dialect.ts'
 import { bool, int, ints, rows, text, texts, time } from '../storage/statement.ts'
 
 /** Kinds of memberships that a listing can filter by. */
@@ -122,14 +122,15 @@ export function conditionsOfId(
 
 /** Returns the conditions that cost one index seek each. */
 function indexedConditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, on: Flags): RawBuilder<unknown> {
+  const inRange = (id: RawBuilder<unknown>) => beyond(id, p, on)
   const parts = [
-    on.lists ? sql`and ${dialect.isMember('list', contactId, p.lists)}` : undefined,
-    on.tags ? sql`and ${dialect.isMember('tag', contactId, p.tags)}` : undefined,
-    on.topics ? sql`and ${dialect.isMember('topic', contactId, p.topics)}` : undefined,
-    on.attribute ? sql`and ${dialect.hasAttribute(contactId, p.attribute_id, p.value_key)}` : undefined,
+    on.lists ? sql`and ${dialect.isMember('list', contactId, p.lists, inRange)}` : undefined,
+    on.tags ? sql`and ${dialect.isMember('tag', contactId, p.tags, inRange)}` : undefined,
+    on.topics ? sql`and ${dialect.isMember('topic', contactId, p.topics, inRange)}` : undefined,
+    on.attribute ? sql`and ${dialect.hasAttribute(contactId, p.attribute_id, p.value_key, inRange)}` : undefined,
     on.only ? sql`and ${dialect.isUnsubscribed(p.client_id, contactId)}` : undefined,
     on.only || on.unsubscribed ? undefined : sql`and not ${dialect.isUnsubscribed(p.client_id, contactId)}`,
-    on.others ? otherConditions(contactId, p, dialect) : undefined,
+    on.others ? otherConditions(contactId, p, dialect, inRange) : undefined,
   ]
   return sql.join(
     parts.filter((part) => part !== undefined),
@@ -141,14 +142,19 @@ function indexedConditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Di
  * Returns the conditions of the filters that have no flag of their own. With empty values they are always true. A flag
  * for each would make too many different statements.
  */
-function otherConditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect): RawBuilder<unknown> {
-  return sql`and (not ${p.has_more_lists} or ${dialect.isMember('list', contactId, p.more_lists)})
-    and (not ${p.has_more_tags} or ${dialect.isMember('tag', contactId, p.more_tags)})
-    and (not ${p.has_more_topics} or ${dialect.isMember('topic', contactId, p.more_topics)})
-    and not ${dialect.isMember('list', contactId, p.exclude_lists)}
-    and not ${dialect.isMember('tag', contactId, p.exclude_tags)}
+function otherConditions(
+  contactId: RawBuilder<unknown>,
+  p: Slots,
+  dialect: Dialect,
+  inRange: IdCondition,
+): RawBuilder<unknown> {
+  return sql`and (not ${p.has_more_lists} or ${dialect.isMember('list', contactId, p.more_lists, inRange)})
+    and (not ${p.has_more_tags} or ${dialect.isMember('tag', contactId, p.more_tags, inRange)})
+    and (not ${p.has_more_topics} or ${dialect.isMember('topic', contactId, p.more_topics, inRange)})
+    and not ${dialect.isMember('list', contactId, p.exclude_lists, inRange)}
+    and not ${dialect.isMember('tag', contactId, p.exclude_tags, inRange)}
     and not exists (select 1 from ${dialect.unnestRows(p.more_attributes, attributeValue)}
-      where not ${dialect.hasAttribute(contactId, sql.ref('item.attribute_id'), sql.ref('item.value_key'))})`
+      where not ${dialect.hasAttribute(contactId, sql.ref('item.attribute_id'), sql.ref('item.value_key'), inRange)})`
 }
 
 /** Returns the conditions that read the contact's row `c`. */

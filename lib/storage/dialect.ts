@@ -41,17 +41,24 @@ export interface Dialect {
   merge(ranges: readonly RawBuilder<unknown>[], merge: Merge): RawBuilder<{ id: number }>
   /** Selects the ids that `inner` selects for each row of `from`, a table named `item`: a lateral join. */
   idsOfEach(from: RawBuilder<unknown>, inner: RawBuilder<unknown>): RawBuilder<{ id: number }>
-  /** Whether a contact has one of these lists, tags or topics, given as a list parameter. */
+  /**
+   * Whether a contact has one of these lists, tags or topics, given as a list parameter.
+   *
+   * @param inRange The condition of a listing's range. PostgreSQL does not infer it for the members, and a merge join would
+   *   read all members before the range.
+   */
   isMember(
     kind: 'list' | 'tag' | 'topic',
     contactId: Expression<unknown>,
     values: Expression<unknown>,
+    inRange?: IdCondition,
   ): RawBuilder<boolean>
   /** Whether a contact has this value of an indexed attribute. */
   hasAttribute(
     contactId: Expression<unknown>,
     attributeId: Expression<unknown>,
     valueKey: Expression<unknown>,
+    inRange?: IdCondition,
   ): RawBuilder<boolean>
   /** A column in a condition that must not decide which index a statement scans. */
   unindexed(column: Expression<unknown>): RawBuilder<unknown>
@@ -93,6 +100,9 @@ export interface Dialect {
   /** JSON as text, for a column of a result. */
   jsonText(json: Expression<unknown>): RawBuilder<string>
 }
+
+/** Returns the condition of a range for a column of ids. */
+export type IdCondition = (id: RawBuilder<unknown>) => RawBuilder<unknown>
 
 /** Options of `Dialect.merge`. */
 export interface Merge {

@@ -234,6 +234,27 @@ onPostgres('statements on PostgreSQL', () => {
     }
   })
 
+  test('of a listing read no members of lists, tags and topics before the cursor', async () => {
+    const client = mailkeep.forClient(1)
+    const cursor = Buffer.from('next:10000').toString('base64url')
+    for (const filters of [
+      { lists: [1] },
+      { lists: [1, 2, 3] },
+      { topics: [1] },
+      { tags: [2] },
+      { attributes: { plan: 'pro' } },
+      { exclude_lists: [1] },
+      { exclude_tags: [2] },
+    ]) {
+      for (const { text, plan } of await plansOf(() => client.contacts.list({ ...filters, cursor }))) {
+        assert.ok(
+          largestRead(plan) <= maxRowsPerSort,
+          `${largestRead(plan)} rows are read for ${JSON.stringify(filters)}\n${text}`,
+        )
+      }
+    }
+  })
+
   test('for a small client have other plans than for a large one', async () => {
     for (const search of ['user19990', 'example', 'nomatch']) {
       await assertCheap(search, () => mailkeep.forClient(2).contacts.list({ search }))
@@ -390,9 +411,18 @@ onPostgres('statements on PostgreSQL', () => {
  * few.
  */
 function scanned(node: Node): string[] {
-  const read = (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
+  const read = rowsRead(node)
   const isLong = node['Node Type'] === 'Seq Scan' && read > maxRowsPerSort && large.test(node['Relation Name'] ?? '')
   return [...(isLong ? [`${node['Relation Name']}: ${read} rows`] : []), ...(node.Plans ?? []).flatMap(scanned)]
+}
+
+function rowsRead(node: Node): number {
+  return (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
+}
+
+/** Returns the largest number of rows that a part of the plan reads. */
+function largestRead(node: Node): number {
+  return Math.max(rowsRead(node), ...(node.Plans ?? []).map(largestRead))
 }
 
 /** Returns the rows of the largest sort. A limit above the sort does not make it cheaper. */

@@ -9,7 +9,7 @@ import {
   sql,
 } from 'kysely'
 import { plainQuery } from '../connection.ts'
-import type { Dialect } from '../dialect.ts'
+import type { Dialect, IdCondition } from '../dialect.ts'
 import type { Tables } from '../tables.ts'
 import { bindValue, castOf } from './values.ts'
 
@@ -71,10 +71,14 @@ export const dialect: Dialect = {
     return sql`${sql.join(limited, sql.raw(distinct ? ' union ' : ' union all '))} ${end}`
   },
   idsOfEach: (from, inner) => sql`select found.id from ${from} cross join lateral (${inner}) as found`,
-  isMember: (kind, contactId, values) => sql`exists (select 1 from ${sql.table(`mailkeep_contact_${kind}`)} as other
-    where other.contact_id = ${contactId} and ${sql.ref(`other.${kind}_id`)} = any (${values}))`,
-  hasAttribute: (contactId, attributeId, valueKey) => sql`exists (select 1 from mailkeep_contact_attribute as other
-    where other.contact_id = ${contactId} and other.attribute_id = ${attributeId} and other.value_key = ${valueKey})`,
+  isMember: (kind, contactId, values, inRange) => sql`exists (select 1
+    from ${sql.table(`mailkeep_contact_${kind}`)} as other
+    where other.contact_id = ${contactId} and ${sql.ref(`other.${kind}_id`)} = any (${values})
+      ${membersIn(inRange)})`,
+  hasAttribute: (contactId, attributeId, valueKey, inRange) => sql`exists (select 1
+    from mailkeep_contact_attribute as other
+    where other.contact_id = ${contactId} and other.attribute_id = ${attributeId} and other.value_key = ${valueKey}
+      ${membersIn(inRange)})`,
   unindexed: (column) => sql`${column}`,
   field: (json, name) => sql`${json} ->> ${name}`,
   isUnsubscribed: () => sql`c.unsubscribed_at is not null`,
@@ -94,6 +98,10 @@ export const dialect: Dialect = {
   lock: (name) => sql`select pg_advisory_xact_lock(${lockId(name)})`,
   customPlan: sql.raw(customPlanMark),
   jsonText: (json) => sql<string>`cast(${json} as text)`,
+}
+
+function membersIn(inRange: IdCondition | undefined): RawBuilder<unknown> {
+  return inRange ? sql`and ${inRange(sql.ref('other.contact_id'))}` : sql``
 }
 
 /** Derives the lock id from the table's OID, which does not depend on the host's search path. */
