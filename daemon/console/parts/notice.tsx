@@ -1,6 +1,6 @@
-import { signal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { effect, signal } from '@preact/signals'
 import type { RequestError } from '../api.ts'
+import { token } from '../session.ts'
 import { asRequestError, ErrorBox } from './load.tsx'
 
 interface Notice {
@@ -12,6 +12,11 @@ interface Notice {
 const notices = signal<readonly Notice[]>([])
 let lastId = 0
 const shownMs = 5_000
+
+// Removes those of the last session before the page of the next one is drawn.
+effect(() => {
+  if (token.value !== undefined) notices.value = []
+})
 
 /** Says that something was done. */
 export function say(text: string): void {
@@ -55,11 +60,7 @@ function remove(id: number): void {
   notices.value = notices.value.filter((notice) => notice.id !== id)
 }
 
-/** The notices. Those of an earlier session are not shown. */
 export function Notices() {
-  useEffect(() => {
-    notices.value = []
-  }, [])
   return (
     <div class="notices" role="status" aria-live="polite">
       {notices.value.map(({ id, text, error }) => (
