@@ -14,8 +14,8 @@ export interface Match extends PathRoutes {
 }
 
 /**
- * Compiles the routes for polka's router. It finds the path only: a path that is known with another method is answered
- * with 405, and its `Allow` names the methods.
+ * Compiles the routes for polka's router. It finds the path only, whatever the method: a path that is known with another
+ * method is answered with 405, and its `Allow` names the methods.
  *
  * @returns A function that takes the path below `/api/v1`, as `readTarget` spells it.
  */
@@ -23,9 +23,9 @@ export function compileRoutes(routes: readonly Route[]): (path: string) => Match
   const byPath = new Map<string, Route[]>()
   for (const route of routes) byPath.set(route.path, [...(byPath.get(route.path) ?? []), route])
   const router = new Trouter<PathRoutes>()
-  for (const path of [...byPath.keys()].sort(literalFirst)) router.all(path, pathRoutes(byPath.get(path)!))
+  for (const path of [...byPath.keys()].sort(literalFirst)) router.get(path, pathRoutes(byPath.get(path)!))
   return (path) => {
-    const found = router.find('GET', path) // any method: every path has all of them
+    const found = router.find('GET', path)
     if (!found) return undefined
     const params = readIds(found.params)
     if (!params) return undefined

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import { listFields } from '../lists/schema.ts'
-import { type AnySchema, hasSchema, Time } from '../record.ts'
+import { type AnySchema, hasSchema, Id, Time, Uuid } from '../record.ts'
 import type { Dialect } from '../storage/dialect.ts'
 import { tagFields } from '../tags/schema.ts'
 import { topicFields } from '../topics/schema.ts'
@@ -32,6 +32,8 @@ function columns(dialect: Dialect, fields: Fields, table: string): Record<string
     Object.entries(fields).map(([name, schema]) => {
       const column = sql.ref(`${table}.${name}`)
       if (hasSchema(schema, Time)) return [name, dialect.time(column)]
+      if (hasSchema(schema, Id)) return [name, dialect.json(column)]
+      if (hasSchema(schema, Uuid)) return [name, dialect.plainText(column)]
       return [name, schema.type === 'boolean' ? dialect.bool(column) : dialect.value(column)]
     }),
   )

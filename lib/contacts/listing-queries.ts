@@ -243,13 +243,13 @@ export const listDocuments = statement.all(
 )
 
 /**
- * Returns the contacts of these ids, in this order, until their documents have `max_length` UTF-16 code units. The last
- * one may exceed it. For connections that read row by row: half as expensive as `listDocumentsWithin`.
+ * Returns the documents of these contacts, in this order, until they have `max_length` UTF-16 code units. The last one may
+ * exceed it. For connections that read row by row: half as expensive as `listDocumentsWithin`.
  */
 export const listDocumentsUntil = statement.bounded(
   { ids: ints, max_length: int },
-  (_, p, dialect) => sql<{ id: number; document: string }>`
-    select c.id, ${contactDocument(dialect)} as document
+  (_, p, dialect) => sql<{ document: string }>`
+    select ${contactDocument(dialect)} as document
     from ${dialect.unnest(p.ids)} cross join mailkeep_contact as c where c.id = item.value`,
 )
 
@@ -259,15 +259,15 @@ export const listDocumentsUntil = statement.bounded(
  */
 export const listDocumentsWithin = statement.all(
   { ids: ints, count: int, max_bytes: int },
-  (_, p, dialect) => sql<{ id: number; document: string }>`
-    with recursive page (at, id, document, bytes_before) as (
-      select -1, cast(null as bigint), cast(null as text), 0
+  (_, p, dialect) => sql<{ document: string }>`
+    with recursive page (at, document, bytes_before) as (
+      select -1, cast(null as text), 0
       union all
-      select page.at + 1, c.id, ${contactDocument(dialect)},
+      select page.at + 1, ${contactDocument(dialect)},
         page.bytes_before + coalesce(octet_length(page.document), 0)
       from page left join mailkeep_contact as c on c.id = ${dialect.itemAt(p.ids, sql`page.at + 1`)}
       where page.at + 1 < ${p.count}
         and page.bytes_before + coalesce(octet_length(page.document), 0) < ${p.max_bytes}
     )
-    select id, document from page where id is not null order by at`,
+    select document from page where document is not null order by at`,
 )

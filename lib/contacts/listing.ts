@@ -87,25 +87,36 @@ async function documentsOf(
   maxBytes: number,
 ): Promise<PageContent<string>> {
   const ids = rows.map(({ id }) => id)
-  const found = ctx.storage.dialect.readsRowByRow
-    ? await queries.listDocumentsUntil(ctx, { ids, max_length: maxBytes }) // in UTF-8 it is at least as long
-    : await queries.listDocumentsWithin(ctx, { ids, count: ids.length, max_bytes: maxBytes })
+  const found = await findDocuments(ctx, ids, maxBytes)
   const { taken, isFull } = takeWithin(found, maxBytes)
-  for (const { id } of taken) ctx.local.onContactRead?.(id)
+  if (ctx.local.onContactRead) for (const document of taken) ctx.local.onContactRead(idOf(document))
   // Contacts that were erased after the scan have no document. They count as taken.
   const next = found[taken.length]
-  const rowsTaken = !isFull ? rows.length : next ? ids.indexOf(next.id) : ids.indexOf(taken.at(-1)!.id) + 1
-  return { records: taken.map(({ document }) => document), rowsTaken }
+  const rowsTaken = !isFull ? rows.length : next ? ids.indexOf(idOf(next)) : ids.indexOf(idOf(taken.at(-1)!)) + 1
+  return { records: taken, rowsTaken }
+}
+
+/** Returns the first of these documents, until they have `maxBytes`. The last one may exceed it. */
+async function findDocuments(ctx: Context, ids: readonly number[], maxBytes: number): Promise<string[]> {
+  // In UTF-8 a text has at least as many bytes as code units.
+  if (ctx.storage.dialect.readsRowByRow) return await queries.listDocumentsUntil(ctx, { ids, max_length: maxBytes })
+  const found = await queries.listDocumentsWithin(ctx, { ids, count: ids.length, max_bytes: maxBytes })
+  return found.map(({ document }) => document)
+}
+
+/** The id is the first field of a document. */
+function idOf(document: string): number {
+  return Number.parseInt(document.slice(document.indexOf(':') + 1), 10)
 }
 
 /** Takes the first documents that have at most `maxBytes` together, at least one. */
-function takeWithin<T extends { readonly document: string }>(found: readonly T[], maxBytes: number) {
-  const taken: T[] = []
+function takeWithin(found: readonly string[], maxBytes: number): { taken: string[]; isFull: boolean } {
+  const taken: string[] = []
   let bytes = 0
-  for (const each of found) {
-    bytes += Buffer.byteLength(each.document)
+  for (const document of found) {
+    bytes += Buffer.byteLength(document)
     if (bytes > maxBytes && taken.length > 0) break
-    taken.push(each)
+    taken.push(document)
     if (bytes >= maxBytes) break
   }
   return { taken, isFull: bytes >= maxBytes }

@@ -3,8 +3,8 @@ import type { CompiledQuery, QueryResult } from 'kysely'
 /** A compiled query with its parameters. */
 export interface Query extends CompiledQuery {
   /**
-   * On a connection that reads row by row, reading stops once the texts of the rows have this length together, in UTF-16
-   * code units. The last row may exceed it. Other connections return all rows.
+   * Only for a connection that reads row by row, and a query of one column of texts. The rows are the texts. Reading stops
+   * once they have this length together, in UTF-16 code units. The last one may exceed it.
    */
   readonly maxLength?: number
 }

@@ -72,6 +72,8 @@ export interface Dialect {
   readonly analyzeContacts?: CompiledQuery
   /** A column as a JSON value: text, a number or null. */
   value(column: Expression<unknown>): RawBuilder<unknown>
+  /** Same for a column of text that needs no escapes and is not null, such as a UUID. */
+  plainText(column: Expression<unknown>): RawBuilder<unknown>
   /** A JSON object of JSON values. Keeps the order of the keys. */
   object(fields: Record<string, Expression<unknown>>): RawBuilder<unknown>
   /** The rows of `from …` as a JSON array of the JSON value `item`, in ascending `order`. */
@@ -80,7 +82,7 @@ export interface Dialect {
   time(column: Expression<unknown>): RawBuilder<unknown>
   /** A stored boolean as a JSON value. */
   bool(column: Expression<unknown>): RawBuilder<unknown>
-  /** A stored JSON document as a JSON value. */
+  /** A stored JSON document, or an integer, as a JSON value. */
   json(column: Expression<unknown>): RawBuilder<unknown>
   /**
    * Ends a select that locks its rows until the transaction ends, and skips rows that another transaction has locked.

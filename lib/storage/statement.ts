@@ -140,14 +140,14 @@ statement.range = <P extends Parameters, R, F extends string = never>(
 }
 
 /**
- * As `statement.all`, but reads rows only until their texts have `max_length` code units, on a connection that reads row
- * by row. The last row may exceed it.
+ * Returns the texts of a query of one column, until they have `max_length` code units. The last one may exceed it. Only for
+ * a connection that reads row by row.
  */
-statement.bounded = <P extends Parameters & { readonly max_length: Parameter<number> }, R>(
+statement.bounded = <P extends Parameters & { readonly max_length: Parameter<number> }>(
   parameters: P,
-  build: Build<P, R, never>,
-): Run<P, never, Simplify<R>[]> => {
-  return prepare(parameters, build, [], ({ rows }) => rows as Simplify<R>[], true)
+  build: Build<P, Readonly<Record<string, string>>, never>,
+): Run<P, never, string[]> => {
+  return prepare(parameters, build, [], ({ rows }) => rows as unknown as string[], true)
 }
 
 /** As `statement`, for the insert of one row. Returns its id, or undefined if it was not inserted. */

@@ -86,6 +86,7 @@ export const dialect: Dialect = {
   analyzeContacts: plainQuery(`analyze (skip_locked) mailkeep_contact, mailkeep_contact_list, mailkeep_contact_tag,
     mailkeep_contact_topic, mailkeep_contact_attribute`),
   value: (column) => sql`${column}`,
+  plainText: (column) => sql`${column}`,
   object: (fields) =>
     sql`json_build_object(${sql.join(Object.entries(fields).flatMap(([name, value]) => [sql.lit(name), value]))})`,
   list: (item, order, from) => sql`(select coalesce(json_agg(${item} order by ${order}), '[]'::json) ${from})`,

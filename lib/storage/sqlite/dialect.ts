@@ -129,6 +129,7 @@ export const dialect: Dialect = {
   // JSON is built as plain text. SQLite's own JSON functions would parse nested values again, which takes 1.6 times as
   // long. They recognize nested JSON by a subtype, which SQLite 3.54 and later lose in a scalar subquery.
   value: (column) => sql`json_quote(${column})`,
+  plainText: (column) => sql`'"' || ${column} || '"'`,
   object: (fields) => {
     const parts = Object.entries(fields).flatMap(([name, value], at) => [
       sql.lit(`${at === 0 ? '{' : ','}${JSON.stringify(name)}:`),

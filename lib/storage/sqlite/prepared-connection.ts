@@ -24,7 +24,7 @@ export class PreparedConnection implements Connection {
 
   run<R>({ sql, parameters, maxLength }: Query): QueryResult<R> {
     const statement = this.#statements.get(sql, this.#prepare)
-    if (maxLength !== undefined) return { rows: readUntil(maxLength, statement.iterate(...parameters)) as R[] }
+    if (maxLength !== undefined) return { rows: readUntil(maxLength, statement.pluck().iterate(...parameters)) as R[] }
     if (statement.reader) return { rows: statement.all(...parameters) as R[] }
     const { changes, lastInsertRowid } = statement.run(...parameters)
     return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }
@@ -32,12 +32,12 @@ export class PreparedConnection implements Connection {
 }
 
 /** SQLite builds a row when it is read, so the rest is never built. */
-function readUntil(maxLength: number, rows: Iterable<unknown>): unknown[] {
-  const read: unknown[] = []
+function readUntil(maxLength: number, texts: Iterable<unknown>): string[] {
+  const read: string[] = []
   let length = 0
-  for (const row of rows) {
-    read.push(row)
-    for (const value of Object.values(row as object)) if (typeof value === 'string') length += value.length
+  for (const text of texts as Iterable<string>) {
+    read.push(text)
+    length += text.length
     if (length >= maxLength) break
   }
   return read
