@@ -99,8 +99,8 @@ export async function deleteInTwoPasses(tx: Tx, kind: string, job: NewJob): Prom
 }
 
 /**
- * Runs one batch of the job that has been due longest. A job whose batch throws is logged and retried, after 1 s at
- * first and after at most an hour.
+ * Runs one batch of the job that has been due longest. Jobs with several batches take turns. A job whose batch throws is
+ * logged and retried, after 1 s at first and after at most an hour.
  *
  * @returns Whether a job was due.
  * @throws MailkeepError `unavailable`: the database cannot be used now, which is not the job's failure.
@@ -190,12 +190,17 @@ function handlerOf(ctx: Context, kind: string): JobHandler {
 }
 
 async function saveResult(tx: Tx, job: queries.StoredJob, { status, state, runAtMs }: JobResult): Promise<void> {
+  const at = now(tx)
+  // The next batch queues behind the jobs that are due already, so that a long job does not delay them.
+  const next = { created_at: at, run_at: runAtMs === undefined ? at : timestamp(runAtMs) }
+  const { created_at, run_at } = status === 'pending' ? next : job
   await queries.updateJob(tx, {
     id: job.id,
     status,
     state: state === undefined ? job.state : JSON.stringify(state),
-    run_at: runAtMs === undefined ? job.run_at : timestamp(runAtMs),
-    finished_at: status === 'done' ? now(tx) : null,
+    created_at,
+    run_at,
+    finished_at: status === 'done' ? at : null,
   })
 }
 

@@ -48,6 +48,7 @@ export const updateJob = statement(
     id: int,
     status: word<StoredJob['status']>(),
     state: json,
+    created_at: time,
     run_at: time,
     finished_at: nullable(time),
   },
@@ -57,6 +58,7 @@ export const updateJob = statement(
       .set({
         status: p.status,
         state: p.state,
+        created_at: p.created_at,
         run_at: p.run_at,
         finished_at: p.finished_at,
         failures: sql.lit(0),

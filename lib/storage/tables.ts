@@ -158,8 +158,9 @@ export interface Tables extends SendingTables {
     /** JSON: parameters and progress. */
     state: string
     status: Generated<'pending' | 'done'>
+    /** Time at which its next batch was queued. */
     created_at: string
-    /** Time at which the next batch is due. */
+    /** Time at which the next batch is due. Equal to `created_at` if there is no delay. */
     run_at: string
     /** null while pending */
     finished_at: string | null

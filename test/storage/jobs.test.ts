@@ -42,6 +42,15 @@ async function tagged(mk: Opened, ...tags: number[]): Promise<void> {
   }
 }
 
+/** Creates more contacts with a tag than three batches clear. @returns The tag's id. */
+async function tagOfMany({ acme, ask }: Opened): Promise<number> {
+  const list = await acme.lists.create({ name: 'News' })
+  const contacts = Array.from({ length: 1700 }, (_, i) => ({ email: `ada${i}@example.org`, tags: ['many'] }))
+  await acme.contacts.addManyToList(list.id, contacts)
+  await ask('delete from mailkeep_job')
+  return (await acme.tags.list()).data[0]!.id
+}
+
 /** Returns the columns of the newest job. */
 async function newestJob({ ask }: Opened) {
   const [row] = await ask('select status, failures, run_at, finished_at from mailkeep_job order by id desc limit 1')
@@ -68,6 +77,29 @@ onEveryDatabase('a stored job', (open) => {
       runAtMs: mk.clock.ms,
       finishedAtMs: mk.clock.ms,
     })
+  })
+
+  test('with many batches lets the jobs after it run between them', async (t) => {
+    let ms = Date.now()
+    const mk = await open(t, { start: false, clock: () => ++ms })
+    const tag = await tagOfMany(mk)
+    await store(mk, { kind: 'clear tag', target: tag, runAtMs: ms - 2 })
+    await store(mk, { kind: 'clear tag', target: 901, runAtMs: ms - 1 })
+    await mk.mailkeep.deliverDue()
+    assert.equal(await mk.count('mailkeep_contact_tag'), 0)
+    const finished = await mk.ask(`select target_id from mailkeep_job where kind = 'clear tag' order by finished_at`)
+    assert.deepEqual(
+      finished.map(({ target_id }) => Number(target_id)),
+      [901, tag],
+    )
+  })
+
+  test('with many batches goes on even if the clock is set back between them', async (t) => {
+    let ms = Date.now()
+    const mk = await open(t, { start: false, clock: () => (ms -= secondMs) })
+    await store(mk, { kind: 'clear tag', target: await tagOfMany(mk), runAtMs: ms - hourMs })
+    await mk.mailkeep.deliverDue()
+    assert.equal(await mk.count('mailkeep_contact_tag'), 0)
   })
 
   test('without a delay runs even if the clock was set back', async (t) => {
