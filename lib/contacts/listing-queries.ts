@@ -260,14 +260,14 @@ export const listDocumentsUntil = statement.bounded(
 export const listDocumentsWithin = statement.all(
   { ids: ints, count: int, max_bytes: int },
   (_, p, dialect) => sql<{ document: string }>`
-    with recursive page (at, document, bytes_before) as (
-      select -1, cast(null as text), 0
+    with recursive page (at, id, document, bytes_before) as (
+      select -1, cast(null as bigint), cast(null as text), 0
       union all
-      select page.at + 1, ${contactDocument(dialect)},
+      select page.at + 1, c.id, ${contactDocument(dialect)},
         page.bytes_before + coalesce(octet_length(page.document), 0)
       from page left join mailkeep_contact as c on c.id = ${dialect.itemAt(p.ids, sql`page.at + 1`)}
       where page.at + 1 < ${p.count}
         and page.bytes_before + coalesce(octet_length(page.document), 0) < ${p.max_bytes}
     )
-    select document from page where document is not null order by at`,
+    select document from page where id is not null order by at`,
 )

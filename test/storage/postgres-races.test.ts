@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import pg from 'pg'
 import { createMailkeep, type EventType, isMailkeepError, type Mailkeep } from '../../lib/index.ts'
+import { postgres } from '../../lib/postgres.ts'
 import { onPostgres, openPostgres, test } from '../support/databases.ts'
 import { openService, until } from '../support/harness.ts'
 import type { Answer, Call } from '../support/http-call.ts'
@@ -35,6 +36,49 @@ function settleInParallel<D, T>(clients: readonly D[], times: number, call: (cli
 }
 
 const count = (results: readonly string[], wanted: string) => results.filter((one) => one === wanted).length
+
+/** A client that runs `before` once, before the documents of a page are read. */
+class InterruptedClient extends pg.Client {
+  static before: (() => Promise<unknown>) | undefined
+  override query(...args: never[]): never {
+    const [query] = args as unknown as [{ text?: string }]
+    const run = () => (super.query as (...args: never[]) => never)(...args)
+    const { before } = InterruptedClient
+    if (!before || !/with recursive page/.test(query.text ?? '')) return run()
+    InterruptedClient.before = undefined
+    return before().then(run) as never
+  }
+}
+
+onPostgres('a page of contacts', () => {
+  test('leaves out a contact that is erased while it is read', async (t) => {
+    const database = await openPostgres()
+    await database.ask(`create schema if not exists "${database.schema}"`)
+    const options = { options: `-c search_path=${database.schema}` }
+    const pool = new pg.Pool({ connectionString: database.url, ...options, Client: InterruptedClient as never })
+    const mailkeep = await createMailkeep({ database: postgres(pool), encryptionKey: key })
+    t.after(async () => {
+      await mailkeep.close()
+      await pool.end()
+      await database.close()
+    })
+    const { id } = await mailkeep.clients.create({ name: 'Acme' })
+    const acme = mailkeep.forClient(id)
+    for (const name of ['ada', 'bob', 'cleo', 'dan']) await acme.contacts.upsert({ email: `${name}@example.org` })
+    InterruptedClient.before = () => acme.contacts.delete({ email: 'bob@example.org' })
+    const page = await acme.contacts.list({ per_page: 3 })
+    assert.equal(InterruptedClient.before, undefined)
+    assert.deepEqual(
+      page.data.map(({ email }) => email),
+      ['ada@example.org', 'cleo@example.org'],
+    )
+    const next = await acme.contacts.list({ per_page: 3, cursor: page.meta.next_cursor! })
+    assert.deepEqual(
+      next.data.map(({ email }) => email),
+      ['dan@example.org'],
+    )
+  })
+})
 
 onPostgres('two daemons at the same time', () => {
   test('that start on an empty database create one client, one schema and one token', async (t) => {
