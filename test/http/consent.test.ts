@@ -56,6 +56,8 @@ overHttp('a list with double opt-in', (open) => {
     assert.equal((await call('POST', `${path}/import`, { ...file, query: 'confirmed=1', token: member })).status, 403)
     assert.equal((await data(200, 'POST', `${path}/import`, { ...file, query: 'confirmed=1' })).created, 1)
     assert.deepEqual(await data(200, 'GET', '/contacts/count', { query: `lists[]=${list.id}` }), { count: 2 })
+    const text = await data(201, 'POST', path, { body: { email: 'cleo@example.org', confirmed: 'yes' } })
+    assert.deepEqual([text.lists, text.extra_attributes], [[], { confirmed: 'yes' }])
     assertInvalid(await call('POST', '/lists', { body: { name: 'x', double_opt_in: 'yes' } }), 'double_opt_in')
     assertInvalid(await call('PATCH', `/lists/${list.id}`, { body: {} }), 'name')
     assert.deepEqual(await data(200, 'PATCH', `/lists/${list.id}`, { body: { double_opt_in: false } }), shown)
