@@ -21,7 +21,7 @@ for (const pragma of [...pragmas, 'wal_autocheckpoint = 3000']) db.pragma(pragma
 const [begin, commit] = [db.prepare('begin immediate'), db.prepare('commit')]
 
 function serve(): void {
-  const save = bareSaver(db)
+  const save = bareSaver(db, { audit: true })
   let waiting: { res: ServerResponse; listId: bigint; person: Person }[] = []
   const writeGroup = () => {
     const group = waiting.slice(0, groupSize)

@@ -112,12 +112,13 @@ const batch = 1000
 /** Compares batches in the library with bare statements that write the same rows into the same schema. */
 export const bulk: Figure = async (bench) => {
   const batches = bench.quick ? 5 : 20
-  const { library, operations, bare } = await interleave(bench.rounds, {
+  const { library, operations, bare, audited } = await interleave(bench.rounds, {
     library: () => onCopy(bench, (file) => withLibrary(file, batches)),
     operations: () => onCopy(bench, (file) => withOperations(file, batches)),
-    bare: () => onCopy(bench, async (file) => withStatements(file, batches)),
+    bare: () => onCopy(bench, async (file) => withStatements(file, batches, { audit: false })),
+    audited: () => onCopy(bench, async (file) => withStatements(file, batches, { audit: true })),
   })
-  const finding = (name: string, rates: readonly number[]) => {
+  const finding = (name: string, rates: readonly number[], bare: readonly number[]) => {
     const ratio = ratioOf(rates, bare)
     return {
       name,
@@ -128,7 +129,7 @@ export const bulk: Figure = async (bench) => {
       details: { rates, bare },
     }
   }
-  return [finding('bulk', library), finding('bulk: a batch of operations', operations)]
+  return [finding('bulk', library, bare), finding('bulk: a batch of operations', operations, audited)]
 }
 
 async function onCopy(bench: Bench, use: (file: string) => Promise<number>): Promise<number> {
@@ -171,10 +172,10 @@ function withOperations(file: string, batches: number): Promise<number> {
   })
 }
 
-function withStatements(file: string, batches: number): Promise<number> {
+function withStatements(file: string, batches: number, saved: { readonly audit: boolean }): Promise<number> {
   const db = new Database(file)
   for (const pragma of pragmas) db.pragma(pragma)
-  const save = bareSaver(db)
+  const save = bareSaver(db, saved)
   const saveAll = db.transaction((people: readonly Person[]) => {
     for (const each of people) save(1n, each)
   })
