@@ -52,6 +52,23 @@ describe('the pace of mail', () => {
     assert.equal(pace.allow(due, 5)[0]!.limit, 1)
     assert.ok(nowMs >= 100 && nowMs < 110, `${nowMs}`)
   })
+
+  test('forgets what was taken in a transaction that was rolled back', () => {
+    let nowMs = 0
+    const pace = new Pace(() => nowMs, 10, 5)
+    const due = [newsletter(1, 1)]
+    const other = new Pace(() => nowMs, 10, 5)
+    other.take(newsletter(2, 2), 1)
+    nowMs = 150
+    for (const stored of [undefined, other.state()]) {
+      pace.load(stored)
+      const allowed = pace.allow(due, 5)
+      assert.equal(allowed.length, 1)
+      pace.take(due[0]!, 1)
+      pace.load(stored)
+      assert.deepEqual(pace.allow(due, 5), allowed)
+    }
+  })
 })
 
 onEveryDatabase('a newsletter that is sent at a pace', (open) => {

@@ -8,7 +8,7 @@ import { isUncertainError, type MailTransport } from '../transport.ts'
 import { type ClaimedMessage, claimMessages } from './claim.ts'
 import { claims, type ExpiredMessage, listCampaigns, lockPace, savePace } from './claim-queries.ts'
 import { Composer } from './compose.ts'
-import { type Campaign, Pace } from './pace.ts'
+import { type Campaign, Pace, type Party } from './pace.ts'
 import {
   type FinishedAttempt,
   type MessageOutcome,
@@ -120,7 +120,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
     await this.#loadPace(tx)
     const { claimed, hasChanged } = await claimMessages(tx, this.#pace.allow(campaigns, freeSlots), inFlight)
     for (const { campaign } of claimed) this.#pace.take(campaign, 1)
-    if (claimed.length > 0) this.#savePace(tx)
+    if (claimed.length > 0) this.#savePace(tx, 'messages')
     this.#wasLocked = claimed.length === 0 && !hasChanged
     return claimed
   }
@@ -138,7 +138,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
     const allowed = this.#pace.allowConfirmations(limit)
     if (allowed === 0) return 0
     this.#pace.takeConfirmations(allowed)
-    this.#savePace(tx)
+    this.#savePace(tx, 'confirmations')
     return allowed
   }
 
@@ -161,8 +161,9 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
     this.#pace.load(stored && JSON.parse(stored.value))
   }
 
-  #savePace(tx: Tx): void {
+  #savePace(tx: Tx, party: Party): void {
     tx.transaction.defer(savePace(tx, { value: JSON.stringify(this.#pace.state()) }))
+    tx.transaction.afterCommit(() => this.#pace.sent(party))
   }
 
   async #send(entry: InFlight<ClaimedMessage>): Promise<Outcome> {

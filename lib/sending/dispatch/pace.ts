@@ -22,7 +22,7 @@ interface Candidate {
 }
 
 /** The two kinds of mail that share the rate: messages, and confirmation mails of double opt-in. */
-type Party = 'messages' | 'confirmations'
+export type Party = 'messages' | 'confirmations'
 
 /** A party that has not asked for so long has nothing to send, or its loop does not run. */
 const maxAskIntervalMs = 2000
@@ -110,12 +110,16 @@ export class Pace {
     this.#hasOwnRate = identityRate < rate
   }
 
-  /** Takes over what all processes have sent. @param state What `state` returned; undefined when nothing was sent yet. */
-  load(state: PaceState | undefined): void {
-    if (!state) return
+  /**
+   * Takes over what all processes have sent, and forgets what was taken in a transaction that was rolled back.
+   *
+   * @param state What `state` returned; undefined when nothing was sent yet.
+   */
+  load({ all, identities }: PaceState = { all: -Infinity, identities: {} }): void {
     const nowMs = this.#clock()
-    this.#all.load(state.all, nowMs)
-    for (const [key, emptyMs] of Object.entries(state.identities)) this.#bucketFor(key).load(emptyMs, nowMs)
+    this.#all.load(all, nowMs)
+    this.#identities.clear()
+    for (const [key, emptyMs] of Object.entries(identities)) this.#bucketFor(key).load(emptyMs, nowMs)
   }
 
   /** Returns what other processes must know. Full buckets are left out. */
@@ -138,7 +142,11 @@ export class Pace {
   /** Counts confirmation mails that are claimed. */
   takeConfirmations(count: number): void {
     this.#all.take(count, this.#clock())
-    this.#lastParty = 'confirmations'
+  }
+
+  /** Notes which party sent last. Called after the commit, because a transaction may run twice. */
+  sent(party: Party): void {
+    this.#lastParty = party
   }
 
   /** Milliseconds until another mail may be sent; 0 if one may be sent now. */
@@ -177,7 +185,6 @@ export class Pace {
     const nowMs = this.#clock()
     this.#all.take(count, nowMs)
     this.#bucketOf(campaign).take(count, nowMs)
-    this.#lastParty = 'messages'
   }
 
   /** Milliseconds until a message of one of these campaigns may be sent. */
