@@ -126,24 +126,15 @@ export const deleteContact = statement(contactKey, (db, p) =>
     .returning(['search', 'uuid', 'email']),
 )
 
-const newTags = { client_id: int, contact_id: int, tag_ids: ints }
-
-/** Adds tags to a contact. Skips tags that it already has. */
-export const insertContactTags = statement(
-  newTags,
-  (_, p, dialect) =>
+/** Adds tags to a contact. Returns the ids of those that it did not have. */
+export const insertContactTags = statement.each(
+  { client_id: int, contact_id: int, tag_id: int },
+  (item, from) =>
     // Without "where true" SQLite would parse "on conflict" as the "on" of a join.
     sql`insert into mailkeep_contact_tag (client_id, contact_id, tag_id)
-    select ${p.client_id}, ${p.contact_id}, item.value from ${dialect.unnest(p.tag_ids)} where true
+    select ${item.client_id}, ${item.contact_id}, ${item.tag_id} ${from} where true
     on conflict do nothing`,
-)
-
-/** Same as `insertContactTags`, and returns the tags that the contact did not have. */
-export const insertMissingTags = statement.all(
-  newTags,
-  (_, p, dialect) => sql<{ tag_id: number }>`insert into mailkeep_contact_tag (client_id, contact_id, tag_id)
-    select ${p.client_id}, ${p.contact_id}, item.value from ${dialect.unnest(p.tag_ids)} where true
-    on conflict do nothing returning tag_id`,
+  'mailkeep_contact_tag.tag_id',
 )
 
 function countOf(kind: 'tag' | 'list' | 'topic') {

@@ -202,9 +202,9 @@ export async function addTags(
 ): Promise<readonly number[]> {
   if (names.length === 0) return []
   const tag_ids = [...(await ensureTags(tx, names, known)).values()]
-  const rows = { client_id: tx.clientId, contact_id, tag_ids }
-  if (!created) return (await queries.insertMissingTags(tx, rows)).map(({ tag_id }) => tag_id)
-  tx.transaction.defer(queries.insertContactTags(tx, rows))
+  const inserted = insertTags(tx, contact_id, tag_ids)
+  if (!created) return await inserted
+  tx.transaction.defer(inserted)
   return tag_ids
 }
 
@@ -216,7 +216,14 @@ export async function replaceTags(
 ): Promise<{ tagged: readonly number[]; untagged: readonly number[] }> {
   const tag_ids = [...(await ensureTags(tx, names)).values()]
   const removed = await queries.deleteOtherContactTags(tx, { contact_id, tag_ids })
-  const added =
-    tag_ids.length > 0 ? await queries.insertMissingTags(tx, { client_id: tx.clientId, contact_id, tag_ids }) : []
-  return { tagged: added.map(({ tag_id }) => tag_id), untagged: removed.map(({ tag_id }) => tag_id) }
+  const tagged = tag_ids.length > 0 ? await insertTags(tx, contact_id, tag_ids) : []
+  return { tagged, untagged: removed.map(({ tag_id }) => tag_id) }
+}
+
+/** @returns The ids of the tags that the contact did not have. */
+function insertTags(tx: Tx, contact_id: number, tag_ids: readonly number[]): Promise<number[]> {
+  return queries.insertContactTags(
+    tx,
+    tag_ids.map((tag_id) => ({ client_id: tx.clientId, contact_id, tag_id })),
+  )
 }

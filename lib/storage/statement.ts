@@ -179,7 +179,7 @@ statement.affected = <P extends Parameters, R>(parameters: P, build: Build<P, R,
  *
  * @param columns The parameters of an item.
  * @param build Builds the statement from the values of an item, which `from` makes known.
- * @param returning For an update, the column that identifies an item, with its table.
+ * @param returning The column that identifies an item, with its table, if the keys are needed.
  * @returns The keys of the items that were written.
  */
 statement.each = <C extends Parameters, K extends keyof C & string = never>(
