@@ -39,7 +39,7 @@ export function misuse(message: string): MailkeepError {
   return new MailkeepError('internal', message)
 }
 
-/** The transaction of one piece of work. On SQLite it is a savepoint in a database transaction shared with others. */
+/** The transaction of one piece of work. On SQLite it shares a transaction of the database with others. */
 export class Transaction implements Connection {
   /** Functions to run after the commit. */
   readonly effects: (() => void)[] = []

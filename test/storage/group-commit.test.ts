@@ -20,14 +20,18 @@ function open({
   limits = {},
   locked = () => false,
   checkFiles = () => {},
+  isShared = false,
 }: {
   fault?: Fault
   limits?: Partial<GroupLimits>
   locked?: () => boolean
   checkFiles?: () => void
+  /** Whether the host uses the connection too. */
+  isShared?: boolean
 } = {}) {
   const handle = new Database(':memory:')
   handle.exec('create table t (v text unique)')
+  const changes = handle.prepare('select total_changes()').pluck()
   const log: string[] = []
   const connection: Connection = {
     async run(query) {
@@ -46,7 +50,7 @@ function open({
   const group = new GroupCommit(
     {
       connection,
-      mayPause: false,
+      countChanges: isShared ? undefined : () => changes.get() as number,
       inTransaction: () => handle.inTransaction,
       toMailkeepError: (error) => error,
       checkFiles,
@@ -78,14 +82,104 @@ const fatal = (code: string) => Object.assign(new Error(code), { code, endsTrans
 const count = (log: readonly string[], sql: string) => log.filter((one) => one === sql).length
 
 describe('group commit', () => {
-  test('writes of one turn share a transaction, each in a savepoint, and are all answered', async () => {
-    const { group, log, rows } = open()
-    const answers = await Promise.all(['a', 'b', 'c'].map((value) => group.write(insert(value))))
-    assert.deepEqual(answers, ['a', 'b', 'c'])
-    assert.deepEqual(rows(), ['a', 'b', 'c'])
-    assert.equal(count(log, 'begin'), 1)
+  for (const isShared of [false, true]) {
+    const connection = isShared ? 'that the host uses too, each in a savepoint' : 'of their own without savepoints'
+    test(`writes of one turn share a transaction, on a connection ${connection}, and are all answered`, async () => {
+      const { group, log, rows } = open({ isShared })
+      const answers = await Promise.all(['a', 'b', 'c'].map((value) => group.write(insert(value))))
+      assert.deepEqual(answers, ['a', 'b', 'c'])
+      assert.deepEqual(rows(), ['a', 'b', 'c'])
+      assert.equal(count(log, 'begin'), 1)
+      assert.equal(count(log, 'commit'), 1)
+      assert.equal(count(log, 'savepoint mailkeep'), isShared ? 3 : 0)
+    })
+
+    test(`a write that fails rolls back only itself, on a connection ${connection}`, async () => {
+      const { group, rows, log } = open({ isShared })
+      const failing: Work<never> = async (tx) => {
+        await tx.run(plainQuery("insert into t values ('half')"))
+        throw new Error('no')
+      }
+      const works = [insert('a'), failing, insert('b')]
+      const results = await Promise.allSettled(works.map((work) => group.write(work)))
+      assert.deepEqual(
+        results.map(({ status }) => status),
+        ['fulfilled', 'rejected', 'fulfilled'],
+      )
+      assert.deepEqual(rows(), ['a', 'b'])
+      assert.equal(count(log, 'commit'), 1)
+    })
+
+    test(`a violated constraint rolls back only the write that violated it, on a connection ${connection}`, async () => {
+      const { group, rows } = open({ isShared })
+      const results = await Promise.allSettled(['a', 'a', 'b'].map((value) => group.write(insert(value))))
+      assert.deepEqual(
+        results.map(({ status }) => status),
+        ['fulfilled', 'rejected', 'fulfilled'],
+      )
+      assert.deepEqual(rows(), ['a', 'b'])
+    })
+  }
+
+  test('many writes that fail after a change run twice, the second time in savepoints', async () => {
+    const { group, rows, log } = open()
+    const values = Array.from({ length: 20 }, (_, n) => `${n % 2 ? 'odd' : 'even'} ${n + 10}`)
+    const works = values.map((value): Work<string> => {
+      return async (tx) => {
+        await insert(value)(tx)
+        if (value.startsWith('odd')) throw new Error('no')
+        return value
+      }
+    })
+    const results = await Promise.allSettled(works.map((work) => group.write(work)))
+    const even = values.filter((value) => value.startsWith('even'))
+    assert.deepEqual(
+      results.flatMap((result) => (result.status === 'fulfilled' ? result.value : [])),
+      even,
+    )
+    assert.deepEqual(rows(), even)
+    assert.equal(count(log, `insert into t values ('${values[0]}')`), 2)
+    assert.equal(count(log, `insert into t values ('${values[1]}')`), 2)
+    assert.equal(count(log, `insert into t values ('${values[2]}')`), 1, 'the first time ends with the first failure')
+    assert.equal(count(log, 'savepoint mailkeep'), 20)
     assert.equal(count(log, 'commit'), 1)
-    assert.equal(count(log, 'savepoint mailkeep'), 3)
+  })
+
+  test('a write that fails before it changes anything does not make the others run again', async () => {
+    const { group, rows, log } = open()
+    const failing: Work<never> = async (tx) => {
+      await tx.run(plainQuery('select v from t'))
+      await tx.run(plainQuery("delete from t where v = 'missing'"))
+      throw new Error('no')
+    }
+    const results = await Promise.allSettled([insert('a'), failing, insert('b')].map((work) => group.write(work)))
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    )
+    assert.deepEqual(rows(), ['a', 'b'])
+    assert.equal(count(log, "insert into t values ('a')"), 1)
+    assert.equal(count(log, 'savepoint mailkeep'), 0)
+  })
+
+  test('an exclusive write has a transaction of its own, and leaves no table behind when it fails', async () => {
+    const { group, rows, handle, log } = open()
+    const migration: Work<never> = async (tx) => {
+      await tx.run(plainQuery('create table half (v text)'))
+      throw new Error('no')
+    }
+    const results = await Promise.allSettled([
+      group.write(insert('a')),
+      group.write(migration, { exclusive: true }),
+      group.write(insert('b')),
+    ])
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'rejected', 'fulfilled'],
+    )
+    assert.deepEqual(rows(), ['a', 'b'])
+    assert.equal(count(log, 'begin'), 3)
+    assert.equal(handle.prepare("select count(*) from sqlite_master where name = 'half'").pluck().get(), 0)
   })
 
   test('no caller is answered before the commit', async () => {
@@ -112,31 +206,6 @@ describe('group commit', () => {
       ['the file is gone', 'no'],
     )
     assert.equal(count(log, 'commit'), 1)
-  })
-
-  test('a write that fails rolls back only itself', async () => {
-    const { group, rows, log } = open()
-    const failing: Work<never> = async (tx) => {
-      await tx.run(plainQuery("insert into t values ('half')"))
-      throw new Error('no')
-    }
-    const results = await Promise.allSettled([group.write(insert('a')), group.write(failing), group.write(insert('b'))])
-    assert.deepEqual(
-      results.map(({ status }) => status),
-      ['fulfilled', 'rejected', 'fulfilled'],
-    )
-    assert.deepEqual(rows(), ['a', 'b'])
-    assert.equal(count(log, 'commit'), 1)
-  })
-
-  test('a violated constraint rolls back only the write that violated it', async () => {
-    const { group, rows } = open()
-    const results = await Promise.allSettled(['a', 'a', 'b'].map((value) => group.write(insert(value))))
-    assert.deepEqual(
-      results.map(({ status }) => status),
-      ['fulfilled', 'rejected', 'fulfilled'],
-    )
-    assert.deepEqual(rows(), ['a', 'b'])
   })
 
   for (const code of ['SQLITE_FULL', 'SQLITE_IOERR_WRITE']) {
@@ -203,7 +272,7 @@ describe('group commit', () => {
   })
 
   test('the search index is updated once per group, after the last savepoint, without rolled-back writes', async () => {
-    const { group, log } = open()
+    const { group, log } = open({ isShared: true })
     const change = (contactId: number, before: string | null, after: string | null) => ({
       clientId: 1,
       contactId,

@@ -60,7 +60,7 @@ export async function databaseOn({ writer, reader, ownHandles, file, locks, logg
     ),
     liveness: locks ?? noLiveness,
     read: (query) => reads.run(query),
-    transaction: (work) => group.write(work),
+    transaction: (work, options) => group.write(work, options),
     within: (handle) =>
       withinHostTransaction(database, {
         handle: handle as object,
@@ -131,10 +131,12 @@ interface TargetParts extends Pick<GroupTarget, 'connection' | 'toMailkeepError'
 
 function target({ handle, connection, indexSearch, toMailkeepError, files }: TargetParts): GroupTarget {
   const begin = handle.prepare('begin immediate')
+  const changes = handle.prepare('select total_changes()').pluck()
   return {
     connection,
     inTransaction: () => handle.inTransaction,
-    mayPause: files !== undefined, // the handle of a database in memory may be the host's
+    // The handle of a database in memory may be the host's.
+    countChanges: files && (() => changes.get() as number),
     indexSearch: (changes) => indexSearch(connection, changes),
     toMailkeepError,
     checkFiles: () => files?.check(),

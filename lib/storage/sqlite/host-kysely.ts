@@ -47,7 +47,7 @@ export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): Databa
         changes: pollingFeed(async () => (await reader.run<{ version: number }>(version)).rows[0]!.version),
         liveness: noLiveness,
         read: (query) => reader.run(query),
-        transaction: (work) => group.write(work),
+        transaction: (work, options) => group.write(work, options),
         within(handle) {
           const connection = connectionOfTransaction(handle)
           if (!connection) {
@@ -124,7 +124,7 @@ class TimeLimitedReader implements Connection {
 
 /** The target of group commits. Reserves the connection at the start of a group, and releases it after the end. */
 class HostTarget implements GroupTarget {
-  readonly mayPause = false
+  readonly countChanges = undefined
   readonly #kysely: Kysely<unknown>
   readonly #indexSearch: ReturnType<typeof searchIndexer>
   #reserving: Promise<ReservedConnection> | undefined
