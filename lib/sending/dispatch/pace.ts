@@ -63,9 +63,9 @@ class TokenBucket {
     return nowMs - this.emptyMs >= this.#capacityMs
   }
 
-  /** Takes over the state of another process, unless the clock was set back since. */
+  /** Takes over the stored state. If the clock was set back since, the bucket is full. */
   load(emptyMs: number, nowMs: number): void {
-    if (emptyMs < nowMs + 1) this.emptyMs = emptyMs
+    this.emptyMs = emptyMs < nowMs + 1 ? emptyMs : -Infinity
   }
 
   /** If the time of `emptyMs` is later than now, the clock was set back. */
