@@ -9,6 +9,7 @@ import { setImmediate } from 'node:timers'
 import Database from 'better-sqlite3'
 import polka from 'polka'
 import { Pool } from 'undici'
+import { groupBy } from '../../lib/collections.ts'
 import { bareSaver, type Person, pragmas } from './bare-save.ts'
 import { signedHeaders } from './signed.ts'
 
@@ -87,6 +88,10 @@ function deliver(): void {
     response_status, response_body) values (?, 1, ?, ?, ?, ?, ?) on conflict do nothing`)
   const count = db.prepare(`update mailkeep_endpoint set last_triggered_at = ?, consecutive_failures = 0,
     first_failure_at = null where id = ?`)
+  const addCounts =
+    db.prepare(`insert into mailkeep_delivery_count (client_id, endpoint_id, step, at, delivered, retried,
+    failed, ms_10, ms_50, ms_200, s_1, s_5, s_30, min_5, longer) values (?, ?, 'recent', ?, ?, 0, 0, 0, 0, 0, 0, 0, ?, 0, 0)
+    on conflict do update set delivered = delivered + excluded.delivered, s_30 = s_30 + excluded.s_30`)
   const pool = new Pool(origin!, { connections: inFlight, pipelining: 1 })
   let ended: Ended[] = []
   let under = 0
@@ -104,7 +109,11 @@ function deliver(): void {
       settle.run(time(endedMs), time(endedMs), status, time(endedMs), due.id, claim)
       addAttempt.run(due.id, due.client_id, time(startedMs), endedMs - startedMs, status, answer)
     }
-    for (const id of new Set(settled.map(({ due }) => due.endpoint_id))) count.run(time(nowMs), id)
+    const minute = time(nowMs - (nowMs % 60_000))
+    for (const [id, own] of groupBy(settled, ({ due }) => due.endpoint_id)) {
+      count.run(time(nowMs), id)
+      addCounts.run(own[0]!.due.client_id, id, minute, own.length, own.length)
+    }
     const claim = randomUUID()
     const claimed: Due[] = []
     const each = Math.ceil((inFlight - under) / endpoints.length)
