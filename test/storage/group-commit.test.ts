@@ -162,6 +162,19 @@ describe('group commit', () => {
     assert.equal(count(log, 'savepoint mailkeep'), 0)
   })
 
+  test('if the rollback fails too, all writes of the group are refused', async () => {
+    const { group } = open({ fault: (sql) => (sql === 'rollback' ? new Error('the disk is gone') : undefined) })
+    const failing: Work<never> = async (tx) => {
+      await insert('half')(tx)
+      throw new Error('no')
+    }
+    const results = await Promise.allSettled([insert('a'), failing].map((work) => group.write(work)))
+    assert.deepEqual(
+      results.map((result) => result.status === 'rejected' && result.reason.message),
+      Array(2).fill('cannot start a transaction within a transaction'),
+    )
+  })
+
   test('an exclusive write has a transaction of its own, and leaves no table behind when it fails', async () => {
     const { group, rows, handle, log } = open()
     const migration: Work<never> = async (tx) => {

@@ -56,8 +56,8 @@ export function lockedTooLong(ms = groupLimits.lockMs): MailkeepError {
 
 /**
  * How the writes of a group run. A savepoint takes a seventh of the time of a save, because SQLite copies every page
- * before its first change in it. So savepoints are only used after a write has failed and left changes, and on a connection
- * that the host uses too.
+ * before its first change in it. So a group is first run without savepoints. A connection that the host may use too, as that
+ * of a database in memory, always has them.
  */
 type Mode = 'without savepoints' | 'in savepoints' | 'alone'
 
@@ -274,8 +274,12 @@ export class GroupCommit {
     }
   }
 
+  /** If the rollback fails, the transaction stays open, and no further one begins. */
   async #rollBack(): Promise<void> {
-    if (this.#target.inTransaction()) await this.#target.connection.run(rollback)
+    if (!this.#target.inTransaction()) return
+    try {
+      await this.#target.connection.run(rollback)
+    } catch {} // The writes are retried, and fail as the next transaction does.
   }
 }
 
