@@ -42,7 +42,7 @@ export class Loop<
 > {
   readonly #ctx: Context
   readonly #work: LoopWork<Plan, Task, Finished, Expired>
-  /** Runs one job per attempt, and limits how many run at the same time. */
+  /** Runs one function for each attempt, and limits how many run at the same time. */
   readonly #queue: PQueue
   readonly #signal = new Signal()
   readonly #clockWasSet: () => boolean

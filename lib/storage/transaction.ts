@@ -10,7 +10,7 @@ export type Within<S extends Scope> = S & { readonly transaction: Transaction }
 /**
  * Runs `work` as one transaction, or as part of the transaction that is already open.
  *
- * @param work May await only statements. It may run twice, so side effects must go to `transaction.afterCommit`.
+ * @param work May await only statements. It may run several times, so side effects must go to `transaction.afterCommit`.
  */
 export function transact<S extends Scope, T>(scope: S, work: (within: Within<S>) => Promise<T>): Promise<T> {
   if (scope.transaction) return work(scope as Within<S>)

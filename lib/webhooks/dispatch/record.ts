@@ -78,7 +78,7 @@ const updateEndpointHealth = statement(
 /**
  * Records attempts in the order in which they ended, and updates the health of their endpoints.
  *
- * @returns The attempts whose claim was current. The others change nothing: another process has claimed their delivery.
+ * @returns The attempts whose claim was current. The others change nothing.
  */
 export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[]): Promise<FinishedAttempt[]> {
   if (finished.length === 0) return []
