@@ -19,6 +19,7 @@ function sendFor(ms: number, rate: number, identityRate: number, due: readonly C
       pace.take(campaign, limit)
       sent[campaign.id] = (sent[campaign.id] ?? 0) + limit
     }
+    pace.passTurns()
   }
   return sent
 }
@@ -68,6 +69,67 @@ describe('the pace of mail', () => {
       pace.load(stored)
       assert.deepEqual(pace.allow(due, 5), allowed)
     }
+  })
+
+  test('is shared between clients and their newsletters, also if each claim runs twice', () => {
+    let nowMs = 0
+    const pace = new Pace(() => nowMs, 10, 10)
+    const due = [newsletter(1, 1), newsletter(2, 1), newsletter(3, 2)]
+    const sent: Record<number, number> = {}
+    for (let stored: ReturnType<typeof pace.state> | undefined; nowMs < 40_000; nowMs += 100) {
+      pace.load(stored)
+      for (const { campaign, limit } of pace.allow(due, 20)) pace.take(campaign, limit)
+      pace.load(stored) // the first run was rolled back
+      for (const { campaign, limit } of pace.allow(due, 20)) {
+        pace.take(campaign, limit)
+        sent[campaign.id] = (sent[campaign.id] ?? 0) + limit
+      }
+      stored = pace.state()
+      pace.passTurns()
+    }
+    assert.deepEqual(sent, { 1: 100, 2: 100, 3: 200 })
+  })
+
+  for (const [aheadMs, rate] of [
+    [2, 1000],
+    [20, 100],
+    [50, 14],
+  ] as const) {
+    test(`is kept to by two processes whose clocks differ by ${aheadMs} ms, at ${rate} a second`, () => {
+      let nowMs = 0
+      const processes = [0, aheadMs].map((ms) => new Pace(() => nowMs + ms, rate, rate))
+      let stored: ReturnType<Pace['state']> | undefined
+      let sent = 0
+      for (; nowMs < 10_000; nowMs += 1) {
+        for (const pace of processes) {
+          pace.load(stored)
+          for (const { campaign, limit } of pace.allow([newsletter(1, 1)], 100)) {
+            pace.take(campaign, limit)
+            stored = pace.state()
+            sent += limit
+          }
+        }
+      }
+      assert.ok(sent >= 9.9 * rate && sent <= 10.3 * rate + 1, `${sent}`)
+    })
+  }
+
+  test('begins again when the clock is set back', () => {
+    let nowMs = 100_000
+    const pace = new Pace(() => nowMs, 10, 10)
+    pace.take(newsletter(1, 1), 1)
+    const stored = pace.state()
+    nowMs -= 60_000
+    pace.load(stored)
+    assert.equal(pace.allow([newsletter(1, 1)], 5)[0]!.limit, 1)
+  })
+
+  test('of an identity survives the claims of a process that has no such rate', () => {
+    const limiting = new Pace(() => 0, 10, 5)
+    limiting.take(newsletter(1, 1), 1)
+    const other = new Pace(() => 0, 10, 10)
+    other.load(limiting.state())
+    assert.deepEqual(other.state().identities, limiting.state().identities)
   })
 })
 

@@ -118,7 +118,9 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
 
   async claim(tx: Tx, { campaigns, freeSlots }: Plan, inFlight: TasksInFlight): Promise<ClaimedMessage[]> {
     await this.#loadPace(tx)
-    const { claimed, hasChanged } = await claimMessages(tx, this.#pace.allow(campaigns, freeSlots), inFlight)
+    const allowances = this.#pace.allow(campaigns, freeSlots)
+    tx.transaction.afterCommit(() => this.#pace.passTurns())
+    const { claimed, hasChanged } = await claimMessages(tx, allowances, inFlight)
     for (const { campaign } of claimed) this.#pace.take(campaign, 1)
     if (claimed.length > 0) this.#savePace(tx, 'messages')
     this.#wasLocked = claimed.length === 0 && !hasChanged

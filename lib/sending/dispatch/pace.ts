@@ -1,5 +1,5 @@
 import { groupBy, rotated } from '../../collections.ts'
-import type { Clock } from '../../time.ts'
+import { type Clock, toleratedDriftMs } from '../../time.ts'
 
 /** A newsletter or a sequence that is being sent. */
 export interface Campaign {
@@ -45,7 +45,7 @@ class TokenBucket {
   /** Number of messages that may be sent now. */
   available(nowMs: number): number {
     this.#fill(nowMs)
-    return Math.floor(((nowMs - this.emptyMs) * this.#rate) / 1000 + 1e-9)
+    return Math.max(0, Math.floor(((nowMs - this.emptyMs) * this.#rate) / 1000 + 1e-9))
   }
 
   take(count: number, nowMs: number): void {
@@ -63,14 +63,10 @@ class TokenBucket {
     return nowMs - this.emptyMs >= this.#capacityMs
   }
 
-  /** Takes over the stored state. If the clock was set back since, the bucket is full. */
-  load(emptyMs: number, nowMs: number): void {
-    this.emptyMs = emptyMs < nowMs + 1 ? emptyMs : -Infinity
-  }
-
-  /** If the time of `emptyMs` is later than now, the clock was set back. */
+  /** The clock of another process may be ahead. If `emptyMs` is much later than now, the clock was set back: the bucket is full. */
   #fill(nowMs: number): void {
-    this.emptyMs = Math.min(nowMs, Math.max(this.emptyMs, nowMs - this.#capacityMs))
+    const isPossible = this.emptyMs <= nowMs + toleratedDriftMs
+    this.emptyMs = Math.max(isPossible ? this.emptyMs : -Infinity, nowMs - this.#capacityMs)
   }
 }
 
@@ -99,6 +95,10 @@ export class Pace {
   /** Round robin over the clients, and over the campaigns of each client: the next turn begins after these. */
   #lastClientId = 0
   readonly #lastCampaigns = new Map<number, string>()
+  /** The turns that `allow` has given: the last campaign of each client, and the last client at the end. */
+  #turns = new Map<number, string>()
+  /** The identities of the stored state, for processes in which identities have a rate. */
+  #storedIdentities: PaceState['identities'] = {}
   /** When each party last had something to send. */
   readonly #askedMs: Record<Party, number> = { messages: -Infinity, confirmations: -Infinity }
   #lastParty: Party | undefined
@@ -116,16 +116,17 @@ export class Pace {
    * @param state What `state` returned; undefined when nothing was sent yet.
    */
   load({ all, identities }: PaceState = { all: -Infinity, identities: {} }): void {
-    const nowMs = this.#clock()
-    this.#all.load(all, nowMs)
+    this.#all.emptyMs = all
+    this.#storedIdentities = identities
     this.#identities.clear()
-    for (const [key, emptyMs] of Object.entries(identities)) this.#bucketFor(key).load(emptyMs, nowMs)
+    for (const [key, emptyMs] of Object.entries(identities)) this.#bucketFor(key).emptyMs = emptyMs
   }
 
   /** Returns what other processes must know. Full buckets are left out. */
   state(): PaceState {
+    if (!this.#hasOwnRate) return { all: this.#all.emptyMs, identities: this.#storedIdentities }
     const nowMs = this.#clock()
-    const busy = this.#hasOwnRate ? [...this.#identities].filter(([, bucket]) => !bucket.isFull(nowMs)) : []
+    const busy = [...this.#identities].filter(([, bucket]) => !bucket.isFull(nowMs))
     return { all: this.#all.emptyMs, identities: Object.fromEntries(busy.map(([key, { emptyMs }]) => [key, emptyMs])) }
   }
 
@@ -144,9 +145,18 @@ export class Pace {
     this.#all.take(count, this.#clock())
   }
 
-  /** Notes which party sent last. Called after the commit, because a transaction may run twice. */
+  /** Notes which party sent last. Called after the commit, because a transaction may run several times. */
   sent(party: Party): void {
     this.#lastParty = party
+  }
+
+  /** Counts the turns that `allow` has given last. Called after the commit, for the same reason. */
+  passTurns(): void {
+    for (const [clientId, key] of this.#turns) {
+      this.#lastClientId = clientId
+      if (this.#lastCampaigns.size >= maxRemembered) this.#lastCampaigns.clear()
+      this.#lastCampaigns.set(clientId, key)
+    }
   }
 
   /** Milliseconds until another mail may be sent; 0 if one may be sent now. */
@@ -162,19 +172,20 @@ export class Pace {
     const candidates = due.map((campaign): Candidate => ({ campaign, allowed: 0 }))
     const byClient = [...groupBy(candidates, ({ campaign }) => campaign.clientId)].sort(([a], [b]) => a - b)
     let clients = rotated(byClient, ([id]) => id > this.#lastClientId)
+    const turns = new Map<number, string>()
     while (budget > 0 && clients.length > 0) {
       clients = clients.filter(([clientId, own]) => {
         if (budget === 0) return true
-        const chosen = this.#next(own, left, nowMs, this.#lastCampaigns.get(clientId) ?? '')
+        const chosen = this.#next(own, left, nowMs, turns.get(clientId) ?? this.#lastCampaigns.get(clientId) ?? '')
         if (!chosen) return false
         chosen.allowed += 1
         budget -= 1
-        this.#lastClientId = clientId
-        if (this.#lastCampaigns.size >= maxRemembered) this.#lastCampaigns.clear()
-        this.#lastCampaigns.set(clientId, keyOf(chosen.campaign))
+        turns.delete(clientId) // so that it is the last one
+        turns.set(clientId, keyOf(chosen.campaign))
         return true
       })
     }
+    this.#turns = turns
     return candidates
       .filter(({ allowed }) => allowed > 0)
       .map(({ campaign, allowed }) => ({ campaign, limit: allowed }))
