@@ -25,6 +25,16 @@ export interface SearchChange {
   readonly after: string | null
 }
 
+/** Merges several changes of one contact into one, from its first text to its last. */
+export function mergeChanges(changes: readonly SearchChange[]): SearchChange[] {
+  const net = new Map<number, SearchChange>()
+  for (const change of changes) {
+    const before = net.get(change.contactId)?.before
+    net.set(change.contactId, before === undefined ? change : { ...change, before })
+  }
+  return [...net.values()].filter(({ before, after }) => before !== after)
+}
+
 /** The body of a transaction. It may run more than once, so it must do nothing but run statements. */
 export type Work<T> = (transaction: Transaction) => Promise<T>
 

@@ -145,6 +145,36 @@ describe('group commit', () => {
     assert.equal(count(log, 'commit'), 1)
   })
 
+  test('after a write that failed after a change, the next groups run in savepoints', async () => {
+    const { group, log } = open()
+    const failing: Work<never> = async (tx) => {
+      await insert('half')(tx)
+      throw new Error('no')
+    }
+    await assert.rejects(group.write(failing), { message: 'no' })
+    assert.equal(count(log, "insert into t values ('half')"), 2)
+    await assert.rejects(group.write(failing), { message: 'no' })
+    assert.equal(count(log, "insert into t values ('half')"), 3)
+    for (let n = 0; n < 120; n++) await group.write(insert(`${n}`))
+    await group.write(insert('a'))
+    assert.ok(count(log, 'savepoint mailkeep') <= 101, 'not for ever')
+  })
+
+  test('a write that ignores the error which ended the transaction is run again', async () => {
+    let faults = 1
+    const { group, rows } = open({
+      fault: (sql) => (sql.includes("'b'") && faults-- > 0 ? fatal('SQLITE_FULL') : undefined),
+    })
+    const ignoring: Work<string> = async (tx) => {
+      await insert('a')(tx)
+      await insert('b')(tx).catch(() => {})
+      return 'done'
+    }
+    const works = [ignoring, insert('c')]
+    assert.deepEqual(await Promise.all(works.map((work) => group.write(work))), ['done', 'c'])
+    assert.deepEqual(rows(), ['a', 'b', 'c'])
+  })
+
   test('a write that fails before it changes anything does not make the others run again', async () => {
     const { group, rows, log } = open()
     const failing: Work<never> = async (tx) => {

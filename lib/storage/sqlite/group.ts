@@ -3,7 +3,7 @@ import { closed, MailkeepError } from '../../errors.ts'
 import { nextTurn } from '../../time.ts'
 import { type Connection, plainQuery } from '../connection.ts'
 import type { StorageFigures, TransactionOptions } from '../database.ts'
-import { type SearchChange, Transaction, type Work } from '../transaction.ts'
+import { mergeChanges, type SearchChange, Transaction, type Work } from '../transaction.ts'
 
 /** The connection that group commit writes to. It runs one transaction at a time. */
 export interface GroupTarget {
@@ -40,6 +40,12 @@ export interface GroupLimits {
 /** Short, because a busy process frees the lock only for a moment between two groups. */
 const maxLockPauseMs = 2
 
+/**
+ * A savepoint takes a seventh of the time of a save, because SQLite copies every page before its first change in it. So
+ * groups run without them. After a write has failed and left changes, as many groups run in savepoints.
+ */
+const groupsInSavepoints = 100
+
 export const groupLimits: GroupLimits = { waiting: 10_000, size: 64, groupMs: 5, lockMs: 5000 }
 
 const savepoint = plainQuery('savepoint mailkeep')
@@ -54,16 +60,10 @@ export function lockedTooLong(ms = groupLimits.lockMs): MailkeepError {
   return new MailkeepError('unavailable', message)
 }
 
-/**
- * How the writes of a group run. A savepoint takes a seventh of the time of a save, because SQLite copies every page
- * before its first change in it. So a group is first run without savepoints. A connection that the host may use too, as that
- * of a database in memory, always has them.
- */
-type Mode = 'without savepoints' | 'in savepoints' | 'alone'
-
 interface QueuedWrite {
   readonly since: number
-  readonly mode: Mode
+  /** Whether it has a transaction of its own: a migration, or a write whose group could not be committed. */
+  readonly isAlone: boolean
   readonly work: Work<unknown>
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
@@ -74,12 +74,15 @@ type FinishedWrite = {
   waiting: QueuedWrite
   effects: readonly (() => void)[]
   searchChanges: readonly SearchChange[]
-} & ({ ok: true; value: unknown } | { ok: false; error: unknown; hasLeftChanges: boolean })
+  /** Whether it has failed without a savepoint, after it had changed rows. */
+  hasLeftChanges: boolean
+} & ({ ok: true; value: unknown } | { ok: false; error: unknown })
 
 /**
  * Group commit. Writes that arrive during a COMMIT share the next transaction. They run one after another, and their
  * promises resolve after the shared COMMIT. If one fails after it has changed rows, the transaction is rolled back, and its
- * writes run again, each in a savepoint.
+ * writes run again, each in a savepoint. On a connection that the host may use too they always run in savepoints, because a
+ * rollback would undo the host's changes.
  */
 export class GroupCommit {
   readonly #target: GroupTarget
@@ -91,6 +94,8 @@ export class GroupCommit {
   #closed = false
   /** Duration of the last COMMIT. A group may take as long, because many small groups would take longer for all. */
   #commitMs = 0
+  /** Number of groups that are still to run in savepoints. */
+  #groupsInSavepoints = 0
   /** Number of committed groups, by their size. */
   readonly #groupSizes: number[]
 
@@ -116,8 +121,7 @@ export class GroupCommit {
     }
     return new Promise<T>((resolve, reject) => {
       const settle = { resolve: resolve as (value: unknown) => void, reject }
-      const mode = exclusive ? 'alone' : 'without savepoints'
-      this.#queue.push({ since: performance.now(), mode, work, ...settle })
+      this.#queue.push({ since: performance.now(), isAlone: exclusive, work, ...settle })
       this.#draining ??= this.#drain()
     })
   }
@@ -177,33 +181,38 @@ export class GroupCommit {
   async #runGroup(): Promise<void> {
     const { size, groupMs } = this.#limits
     const deadlineMs = performance.now() + Math.max(groupMs, this.#commitMs)
-    const { mode } = this.#queue[0]!
+    const { isAlone } = this.#queue[0]!
+    const usesSavepoints = isAlone || this.#groupsInSavepoints > 0
     const finished: FinishedWrite[] = []
     const last = () => finished.at(-1)!
-    do {
-      finished.push(await this.#run(this.#queue.shift()!, mode))
-    } while (
-      mode !== 'alone' &&
+    do finished.push(await this.#run(this.#queue.shift()!, usesSavepoints))
+    while (
+      !isAlone &&
+      !last().hasLeftChanges &&
       // Only an error can have ended the transaction.
-      (last().ok || (!hasLeftChanges(last()) && this.#target.inTransaction())) &&
+      (last().ok || this.#target.inTransaction()) &&
       finished.length < size &&
       this.#queue.length > 0 &&
-      this.#queue[0]!.mode !== 'alone' &&
+      !this.#queue[0]!.isAlone &&
       performance.now() < deadlineMs
     )
-    if (hasLeftChanges(last())) return await this.#retry(finished, 'in savepoints')
+    if (last().hasLeftChanges) {
+      this.#groupsInSavepoints = groupsInSavepoints
+      return await this.#retry(finished, false)
+    }
+    if (this.#groupsInSavepoints > 0) this.#groupsInSavepoints -= 1
     const failure = await this.#commit(finished)
     if (!failure) return this.#settle(finished)
-    if (mode !== 'alone') return await this.#retry(finished, 'alone') // one write may have broken the others
+    if (!isAlone) return await this.#retry(finished, true) // one write may have broken the others
     await this.#rollBack()
     finished[0]!.waiting.reject(failure.error)
   }
 
   /** Rolls the writes of a group back and runs them again. No caller has been answered yet. */
-  async #retry(finished: readonly FinishedWrite[], mode: Mode): Promise<void> {
+  async #retry(finished: readonly FinishedWrite[], isAlone: boolean): Promise<void> {
     await this.#rollBack()
     const since = performance.now()
-    this.#queue.unshift(...finished.map(({ waiting }) => ({ ...waiting, since, mode })))
+    this.#queue.unshift(...finished.map(({ waiting }) => ({ ...waiting, since, isAlone })))
   }
 
   /** Settles the promises of writes that have been committed. */
@@ -223,10 +232,10 @@ export class GroupCommit {
     }
   }
 
-  async #run(waiting: QueuedWrite, mode: Mode): Promise<FinishedWrite> {
+  async #run(waiting: QueuedWrite, usesSavepoints: boolean): Promise<FinishedWrite> {
     const { connection, countChanges } = this.#target
     const transaction = new Transaction(connection, () => this.#target.inTransaction(), countChanges !== undefined)
-    const usesSavepoint = mode !== 'without savepoints' || !countChanges
+    const usesSavepoint = usesSavepoints || !countChanges
     let changedBefore = 0
     try {
       if (usesSavepoint) await connection.run(savepoint)
@@ -234,16 +243,18 @@ export class GroupCommit {
       const value = await transaction.perform(waiting.work)
       if (transaction.deferred.length > 0) await Promise.all(transaction.deferred)
       if (usesSavepoint) await connection.run(release)
+      // SQLite has rolled the transaction back, and the work has ignored the error.
+      else if (!this.#target.inTransaction()) throw new Error('The transaction has ended before its commit.')
       const { effects, searchChanges } = transaction
-      return { waiting, effects, searchChanges, ok: true, value }
+      return { waiting, effects, searchChanges, hasLeftChanges: false, ok: true, value }
     } catch (error) {
       let hasLeftChanges = false
       if (this.#target.inTransaction()) {
         if (usesSavepoint) await this.#undoSavepoint()
         else hasLeftChanges = countChanges() !== changedBefore
       }
-      const failed = { ok: false, error: this.#target.toMailkeepError(error), hasLeftChanges } as const
-      return { waiting, effects: [], searchChanges: [], ...failed }
+      const failed = { ok: false, error: this.#target.toMailkeepError(error) } as const
+      return { waiting, effects: [], searchChanges: [], hasLeftChanges, ...failed }
     }
   }
 
@@ -281,18 +292,4 @@ export class GroupCommit {
       await this.#target.connection.run(rollback)
     } catch {} // The writes are retried, and fail as the next transaction does.
   }
-}
-
-function hasLeftChanges(write: FinishedWrite): boolean {
-  return !write.ok && write.hasLeftChanges
-}
-
-/** Merges several changes of one contact into one, from its first text to its last. */
-function mergeChanges(changes: readonly SearchChange[]): SearchChange[] {
-  const net = new Map<number, SearchChange>()
-  for (const change of changes) {
-    const before = net.get(change.contactId)?.before
-    net.set(change.contactId, before === undefined ? change : { ...change, before })
-  }
-  return [...net.values()].filter(({ before, after }) => before !== after)
 }
