@@ -166,7 +166,14 @@ function ContactMessages({ contactId }: { contactId: number }) {
   )
   return (
     <Loaded of={messages}>
-      {({ data }) => (data.length === 0 ? <p class="muted">None yet.</p> : <MailingTable messages={data} />)}
+      {({ data, meta }) => (
+        <>
+          {data.length === 0 ? <p class="muted">None yet.</p> : <MailingTable messages={data} />}
+          {meta.next_cursor !== null && (
+            <p class="muted">These are the {shownMessages} newest. The stored data has all.</p>
+          )}
+        </>
+      )}
     </Loaded>
   )
 }

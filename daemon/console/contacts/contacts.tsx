@@ -114,8 +114,8 @@ export function SearchField({ value, change }: { value: string; change(text: str
     setText(value)
   }
   useEffect(() => {
-    if (text === value) return
-    const timer = setTimeout(() => change(text), 250)
+    if (text.trim() === value) return
+    const timer = setTimeout(() => change(text.trim()), 250)
     return () => clearTimeout(timer)
   }, [text])
   return (

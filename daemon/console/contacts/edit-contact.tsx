@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { api, dataOf, type Schemas } from '../api.ts'
+import { api, dataOf, RequestError, type Schemas } from '../api.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Field, Form, textOf } from '../parts/form.tsx'
 import { say } from '../parts/notice.tsx'
@@ -14,11 +14,12 @@ export function EditContact({ contact, close, reload }: { contact: Contact; clos
   const path = { params: { path: { contactId: contact.id } } }
   const submit = async (fields: FormData) => {
     const email = textOf(fields, 'email')
-    if (email !== contact.email) {
-      await dataOf(api.POST('/api/v1/contacts/{contactId}/email', { ...path, body: { email } }))
-    }
     const name = textOf(fields, 'name')
     const body = { ...(name !== contact.name && { name }), ...changedAttributes(contact.extra_attributes, rows) }
+    if (email !== contact.email) {
+      await dataOf(api.POST('/api/v1/contacts/{contactId}/email', { ...path, body: { email } }))
+      reload() // the address is stored, whatever becomes of the rest
+    }
     await dataOf(api.PUT('/api/v1/contacts/{contactId}', { ...path, body: body as Schemas['ContactChange'] }))
     say('The contact is saved.')
     close()
@@ -72,8 +73,21 @@ function changedAttributes(
   before: Readonly<Record<string, string>>,
   rows: readonly { readonly name: string; readonly value: string }[],
 ): Record<string, string | null> {
-  const after = new Map(rows.filter(({ name }) => name !== '').map(({ name, value }) => [name, value]))
+  const after = new Map<string, string>()
+  for (const { name, value } of rows) {
+    if (name === '') continue
+    if (fieldNames.has(name)) throw wrong(`"${name}" is a field of the contact, not an attribute.`)
+    if (after.has(name)) throw wrong(`There are two attributes "${name}".`)
+    after.set(name, value)
+  }
   const changed = [...after].filter(([name, value]) => before[name] !== value)
   const removed = Object.keys(before).filter((name) => !after.has(name))
   return Object.fromEntries([...removed.map((name) => [name, null] as const), ...changed])
+}
+
+/** Fields of a contact that a change may have. */
+const fieldNames: ReadonlySet<string> = new Set(['email', 'name', 'tags'])
+
+function wrong(message: string): RequestError {
+  return new RequestError(message, 'validation_failed')
 }

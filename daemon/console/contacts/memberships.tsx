@@ -97,6 +97,13 @@ function Membership({ contact, list, change }: { contact: Contact; list: Schemas
       ? change(() => dataOf(api.DELETE('/api/v1/contacts/{contactId}/topics/{topicId}', path)), 'Topic left.')
       : change(() => dataOf(api.PUT('/api/v1/contacts/{contactId}/topics/{topicId}', path)), 'Topic joined.')
   }
+  const isBusy = useRef(false)
+  const onChange = async (box: HTMLInputElement, topicId: number) => {
+    isBusy.current = true
+    const isDone = await toggle(topicId)
+    isBusy.current = false
+    if (!isDone) box.checked = isOn(topicId)
+  }
   return (
     <div class="membership">
       <div class="row">
@@ -136,7 +143,13 @@ function Membership({ contact, list, change }: { contact: Contact; list: Schemas
       {all?.length === 0 && <p class="muted">The list has no topic.</p>}
       {topics.map((topic) => (
         <label key={topic.id} class="check">
-          <input type="checkbox" disabled={!may('member')} checked={isOn(topic.id)} onChange={() => toggle(topic.id)} />{' '}
+          <input
+            type="checkbox"
+            disabled={!may('member')}
+            checked={isOn(topic.id)}
+            onClick={(event) => isBusy.current && event.preventDefault()}
+            onChange={({ currentTarget }) => onChange(currentTarget, topic.id)}
+          />{' '}
           {topic.name}
         </label>
       ))}

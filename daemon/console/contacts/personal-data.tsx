@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { api, dataOf, type Schemas } from '../api.ts'
 import { attempt } from '../parts/notice.tsx'
+import { number } from '../parts/time.tsx'
 import { role } from '../session.ts'
 import { DeliveryTable } from '../webhooks/delivery-table.tsx'
 import { save } from './export-contacts.tsx'
@@ -33,6 +34,11 @@ export function PersonalData({ contactId }: { contactId: number }) {
         <DeliveryTable
           page={{ data: stored.deliveries.slice(0, shownDeliveries), meta: { next_cursor: null, prev_cursor: null } }}
         />
+      )}
+      {stored && stored.deliveries.length > shownDeliveries && (
+        <p class="muted">
+          These are {shownDeliveries} of {number(stored.deliveries.length)}. “Save everything stored” has all.
+        </p>
       )}
     </section>
   )

@@ -79,15 +79,26 @@ export async function countLines(file: File): Promise<number> {
   return Math.max(1, count)
 }
 
-/** Returns the wanted lines by number, which begins with 1. */
-export async function linesOf(file: File, wanted: ReadonlySet<number>): Promise<Map<number, string>> {
+/** A row that is longer has a quote that is not closed. */
+const maxRowLength = 1_000_000
+
+/** Returns the rows that have the wanted lines, by the number of that line. Lines are counted from 1. */
+export async function rowsAt(file: File, wanted: ReadonlySet<number>): Promise<Map<number, string>> {
   const found = new Map<number, string>()
   const decoder = new TextDecoder()
+  const isCsv = formatOf(file) === 'csv'
   let number = 0
   let rest = ''
+  let row = { text: '', first: 1, isOpen: false }
   const take = (line: string) => {
     number++
-    if (wanted.has(number)) found.set(number, line)
+    row.text = row.first === number ? line : `${row.text}\n${line}`
+    const hasOddQuotes = line.split('"').length % 2 === 0
+    // A cell in quotes may go on in the next line.
+    if (isCsv && hasOddQuotes && (row.isOpen || /(^|[,;\t])"/.test(line))) row.isOpen = !row.isOpen
+    if (row.isOpen && row.text.length < maxRowLength) return
+    for (let at = row.first; at <= number; at++) if (wanted.has(at)) found.set(at, row.text)
+    row = { text: '', first: number + 1, isOpen: false }
   }
   for await (const chunk of chunksOf(file)) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
@@ -95,6 +106,7 @@ export async function linesOf(file: File, wanted: ReadonlySet<number>): Promise<
     for (const line of lines) take(line)
   }
   take(rest)
+  if (row.isOpen) for (let at = row.first; at <= number; at++) if (wanted.has(at)) found.set(at, row.text)
   return found
 }
 

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { allLists, api, dataOf } from '../api.ts'
 import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
@@ -20,6 +20,8 @@ export function ImportOptions({ file }: { file: File }) {
   const lists = useLoad(allLists, [query.list])
   const preview = useLoad(() => previewOf(file), [file])
   const [chosen, setChosen] = useState(query.list)
+  /** The list that the last start created, if it then failed. */
+  const created = useRef<number>(undefined)
   return (
     <section>
       <h2>How to import it</h2>
@@ -27,8 +29,9 @@ export function ImportOptions({ file }: { file: File }) {
         {(all) => {
           const list = chosen ?? String(all[0]?.id ?? newList)
           const submit = async (fields: FormData, isDryRun = textOf(fields, 'dry') === 'yes') => {
-            const listId = await listFor(fields, isDryRun)
+            const listId = list === newList && created.current ? created.current : await listFor(fields, isDryRun)
             if (list === newList && listId !== undefined) {
+              created.current = listId
               setChosen(String(listId))
               change({ list: String(listId) }) // a second import goes to the same list
             }

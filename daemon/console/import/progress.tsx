@@ -5,7 +5,7 @@ import { save } from '../contacts/export-contacts.tsx'
 import { asRequestError, ErrorBox } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { duration, number } from '../parts/time.tsx'
-import { linesOf } from './file.ts'
+import { rowsAt } from './file.ts'
 import type { Running } from './running.ts'
 
 /** The bar with rows, rate and time left; then the report. */
@@ -135,8 +135,8 @@ function RefusedRows({ rows }: { rows: readonly RefusedRow[] }) {
 
 /** Saves the refused rows with their lines and reasons, as CSV. */
 async function download(file: File, rows: readonly RefusedRow[]): Promise<void> {
-  const lines = await linesOf(file, new Set(rows.map(({ line }) => line)))
-  const cells = rows.map((row) => [String(row.line), fieldMessages(row.errors), (lines.get(row.line) ?? '').trimEnd()])
+  const texts = await rowsAt(file, new Set(rows.map(({ line }) => line)))
+  const cells = rows.map((row) => [String(row.line), fieldMessages(row.errors), (texts.get(row.line) ?? '').trimEnd()])
   const text = [['line', 'reason', 'row'], ...cells].map((row) => row.map(quoted).join(',')).join('\r\n')
   save(new Blob([`${text}\r\n`], { type: 'text/csv' }), 'refused-rows.csv')
 }

@@ -1,10 +1,11 @@
 import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { confirmAndRun } from '../parts/dialog.tsx'
 import type { SaveState } from '../parts/form.tsx'
 import { type Loading, useLoad, useReload } from '../parts/load.tsx'
-import { attempt } from '../parts/notice.tsx'
+import { attempt, say } from '../parts/notice.tsx'
 import { Later, Page } from '../parts/page.tsx'
 import { RecordPage, useRecordId } from '../parts/record.tsx'
 import { number, Time } from '../parts/time.tsx'
@@ -12,7 +13,7 @@ import { may } from '../session.ts'
 import { Composer } from './composer.tsx'
 import { Messages } from './messages.tsx'
 import { NewsletterStatus } from './newsletters.tsx'
-import { notSaved, SendButtons } from './send-buttons.tsx'
+import { notSaved, SendButtons, whenSaved } from './send-buttons.tsx'
 
 type Newsletter = Schemas['NewsletterWithAudience']
 
@@ -56,7 +57,9 @@ function NewsletterView({ newsletter, set, reload }: NewsletterViewProps) {
   }, [newsletter.id, newsletter.updated_at, started_at])
   const copy = () =>
     attempt(async () => {
-      const { name, subject, preheader, html, text, reply_to, from_identity_id, audience } = newsletter
+      await whenSaved(state)
+      const stored = await dataOf(api.GET('/api/v1/newsletters/{newsletterId}', path))
+      const { name, subject, preheader, html, text, reply_to, from_identity_id, audience } = stored
       const body = { name, subject, preheader, html, text, reply_to, from_identity_id, audience }
       const { id } = await dataOf(api.POST('/api/v1/newsletters', { body }))
       route(`/console/newsletters/${id}`)
@@ -71,6 +74,12 @@ function NewsletterView({ newsletter, set, reload }: NewsletterViewProps) {
     if (await confirmAndRun(question, call, 'The newsletter is deleted.')) route(back.href)
   }
   const canChange = (status === 'draft' && may('member')) || (status === 'scheduled' && may('admin'))
+  // It may be sent at its time, or from elsewhere, while somebody types.
+  useEffect(() => {
+    if (canChange || state.peek() === 'saved') return
+    state.value = 'saved'
+    say('This newsletter can no longer be changed. The last change was not saved.')
+  }, [canChange])
   const canDelete = !isUnderWay(newsletter) && may(status === 'draft' ? 'member' : 'admin')
   return (
     <Page
@@ -79,9 +88,7 @@ function NewsletterView({ newsletter, set, reload }: NewsletterViewProps) {
       actions={
         <>
           {state.value === 'unsaved' && <span class="muted">{notSaved}</span>}
-          {state.value !== 'unsaved' && may('admin') && (
-            <SendButtons newsletter={newsletter} audience={audience.value?.count} state={state} set={set} />
-          )}
+          {state.value !== 'unsaved' && may('admin') && <SendButtons newsletter={newsletter} state={state} set={set} />}
           {may('member') && (
             <button type="button" onClick={copy}>
               Copy
@@ -104,7 +111,7 @@ function NewsletterView({ newsletter, set, reload }: NewsletterViewProps) {
           <>
             <dt>Scheduled</dt>
             <dd>
-              <Time at={newsletter.scheduled_at} />
+              <Time at={newsletter.scheduled_at} isExact />
             </dd>
           </>
         )}

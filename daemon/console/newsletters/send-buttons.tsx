@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { api, dataOf, RequestError, type Schemas } from '../api.ts'
 import { confirm, confirmAndRun, Dialog } from '../parts/dialog.tsx'
 import { Field, Form, type SaveState, textOf } from '../parts/form.tsx'
-import { attempt } from '../parts/notice.tsx'
+import { attempt, say } from '../parts/notice.tsx'
 import { number } from '../parts/time.tsx'
 import { UncertainButtons } from './messages.tsx'
 
@@ -11,8 +11,6 @@ type Newsletter = Schemas['Newsletter']
 
 interface SendButtonsProps {
   readonly newsletter: Newsletter
-  /** Number of contacts who would get it now. */
-  readonly audience: number | undefined
   readonly state: Signal<SaveState>
   readonly set: (newsletter: Newsletter) => void
 }
@@ -20,28 +18,29 @@ interface SendButtonsProps {
 export const notSaved = 'The last change is not saved.'
 
 /** Buttons for the actions that the newsletter's status allows. */
-export function SendButtons({ newsletter, audience, state, set }: SendButtonsProps) {
+export function SendButtons({ newsletter, state, set }: SendButtonsProps) {
   const [open, setOpen] = useState<'test' | 'schedule'>()
   const { id, status, counts } = newsletter
   const path = { params: { path: { newsletterId: id } } }
   const change = (call: () => Promise<Newsletter>, done: string) => attempt(async () => set(await call()), done)
-  const send = async () => {
-    const agreed = await confirm({
-      title: 'Send this newsletter now?',
-      text: (
-        <p>
-          {audience === undefined ? 'It' : `${number(audience)} ${audience === 1 ? 'contact' : 'contacts'}`} will get
-          it. Sent messages cannot be recalled.
-        </p>
-      ),
-      action: 'Send',
-    })
-    const call = async () => {
+  const send = () =>
+    attempt(async () => {
       await whenSaved(state)
-      return await dataOf(api.POST('/api/v1/newsletters/{newsletterId}/send', { ...path, body: {} }))
-    }
-    if (agreed) await change(call, 'The newsletter is being sent.')
-  }
+      // Counted now, because the audience may just have been changed.
+      const { count } = await dataOf(api.GET('/api/v1/newsletters/{newsletterId}/audience', path))
+      const agreed = await confirm({
+        title: 'Send this newsletter now?',
+        text: (
+          <p>
+            {number(count)} {count === 1 ? 'contact' : 'contacts'} will get it. Sent messages cannot be recalled.
+          </p>
+        ),
+        action: 'Send',
+      })
+      if (!agreed) return
+      set(await dataOf(api.POST('/api/v1/newsletters/{newsletterId}/send', { ...path, body: {} })))
+      say('The newsletter is being sent.')
+    })
   const resume = (uncertain?: 'skip' | 'resend') => {
     const body = uncertain === undefined ? {} : { uncertain }
     return change(
@@ -99,7 +98,7 @@ export function SendButtons({ newsletter, audience, state, set }: SendButtonsPro
 }
 
 /** Resolves when the content on the screen is stored. @throws RequestError It cannot be. */
-function whenSaved(state: Signal<SaveState>): Promise<void> {
+export function whenSaved(state: Signal<SaveState>): Promise<void> {
   return new Promise((resolve, reject) => {
     effect(function check() {
       if (state.value === 'saved') resolve()

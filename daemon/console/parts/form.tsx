@@ -126,9 +126,13 @@ function wrongFieldOf(form: HTMLFormElement): RequestError {
   return new RequestError(`${label}: ${field?.validationMessage ?? 'not valid'}`, 'validation_failed')
 }
 
+/** The attributes of a field for an address. */
+export const emailInput = { type: 'text', inputMode: 'email', autoCapitalize: 'none', spellcheck: false } as const
+
 interface FieldProps {
   readonly label: string
   readonly name: string
+  /** `email` is a text field: the browser would rewrite addresses with letters beyond ASCII. The server checks them. */
   readonly type?: 'text' | 'email' | 'url' | 'password' | 'number' | 'date' | 'datetime-local'
   readonly hint?: string
   readonly required?: boolean
@@ -142,13 +146,14 @@ interface FieldProps {
 }
 
 /** A labelled text field. */
-export function Field({ label, hint, ...input }: FieldProps) {
+export function Field({ label, hint, type = 'text', ...input }: FieldProps) {
   const id = useId()
+  const kind = type === 'email' ? emailInput : { type }
   const described = hint === undefined ? {} : { 'aria-describedby': `${id}-hint` }
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <input id={id} autoComplete="off" {...described} {...(input as { type: 'text' })} />
+      <input id={id} autoComplete="off" {...described} {...(kind as { type: 'text' })} {...(input as object)} />
       {hint && <small id={`${id}-hint`}>{hint}</small>}
     </div>
   )

@@ -2,6 +2,7 @@ import { effect, signal } from '@preact/signals'
 import type { RequestError } from '../api.ts'
 import { token } from '../session.ts'
 import { asRequestError, ErrorBox } from './load.tsx'
+import { markPressed } from './press.ts'
 
 interface Notice {
   readonly id: number
@@ -37,8 +38,9 @@ function sayError(thrown: unknown): void {
   add({ error })
 }
 
-/** Runs an action. Its error is shown. @returns Whether it succeeded. */
+/** Runs the action of a button, which is busy until then. Its error is shown. @returns Whether it succeeded. */
 export async function attempt(action: () => Promise<unknown>, done?: string): Promise<boolean> {
+  const unmark = markPressed()
   try {
     await action()
     dismissErrors()
@@ -47,6 +49,8 @@ export async function attempt(action: () => Promise<unknown>, done?: string): Pr
   } catch (error) {
     sayError(error)
     return false
+  } finally {
+    unmark()
   }
 }
 

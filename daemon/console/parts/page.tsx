@@ -98,8 +98,20 @@ export function Pager({ meta, parameter = 'cursor' }: PagerProps) {
   if (meta.next_cursor === null && meta.prev_cursor === null) return null
   return (
     <nav class="pager" aria-label="Pages">
-      {meta.prev_cursor === null ? <span /> : <a href={link(meta.prev_cursor)}>← Previous</a>}
-      {meta.next_cursor === null ? <span /> : <a href={link(meta.next_cursor)}>Next →</a>}
+      {meta.prev_cursor === null ? (
+        <span key="previous" />
+      ) : (
+        <a key="previous" href={link(meta.prev_cursor)}>
+          ← Previous
+        </a>
+      )}
+      {meta.next_cursor === null ? (
+        <span key="next" />
+      ) : (
+        <a key="next" href={link(meta.next_cursor)}>
+          Next →
+        </a>
+      )}
     </nav>
   )
 }

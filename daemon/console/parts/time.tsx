@@ -22,15 +22,18 @@ interface TimeProps {
   readonly at: string | null | undefined
   readonly none?: string
   readonly isShort?: boolean
+  /** Shows the exact time as well. */
+  readonly isExact?: boolean
 }
 
 /** Shows how long ago or from now a time is, with the exact time on hover. */
-export function Time({ at, none = 'never', isShort = false }: TimeProps) {
+export function Time({ at, none = 'never', isShort = false, isExact = false }: TimeProps) {
   if (!at) return <span class="muted">{none}</span>
   const date = new Date(at)
   return (
     <time key={ticks.value} dateTime={at} title={exact.format(date)}>
       {relativeTime((date.getTime() - Date.now()) / 1000, isShort ? shortRelative : relative)}
+      {isExact && `, ${exact.format(date)}`}
     </time>
   )
 }

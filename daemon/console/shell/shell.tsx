@@ -7,6 +7,7 @@ import { Confirmation, Dialog } from '../parts/dialog.tsx'
 import { ErrorBox } from '../parts/load.tsx'
 import { Notices } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
+import { ignoreRepeatedPresses } from '../parts/press.ts'
 import { endedBecause, isPortal, may, noteToken, signOut, token } from '../session.ts'
 import { isHelpOpen, listenForKeys } from './keyboard.ts'
 import { isWithin, sections } from './sections.ts'
@@ -17,7 +18,14 @@ export function Shell({ children }: { children: ComponentChildren }) {
   const { path, route } = useLocation()
   const [isMenuOpen, setMenuOpen] = useState(false)
   useEffect(() => listenForKeys((href) => route(href)), [])
+  useEffect(() => ignoreRepeatedPresses(), [])
   useEffect(() => setMenuOpen(false), [path])
+  useEffect(() => {
+    if (!isMenuOpen) return
+    const onKey = ({ key }: KeyboardEvent) => key === 'Escape' && setMenuOpen(false)
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [isMenuOpen])
   useEffect(() => void findRole(), [token.value])
   const section = sections.find((one) => isWithin(path, one))
   const mustSignIn = token.value === undefined && path !== '/docs'
@@ -39,7 +47,11 @@ export function Shell({ children }: { children: ComponentChildren }) {
             .filter((section) => may(section.role ?? 'viewer'))
             .map((section) => (
               <li key={section.href}>
-                <a href={section.href} aria-current={isWithin(path, section) ? 'page' : undefined}>
+                <a
+                  href={section.href}
+                  aria-current={isWithin(path, section) ? 'page' : undefined}
+                  onClick={() => setMenuOpen(false)}
+                >
                   {section.title}
                 </a>
               </li>

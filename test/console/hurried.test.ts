@@ -1,0 +1,161 @@
+/** What hurried people do: double clicks, held keys, and a second press while the first one is under way. */
+import assert from 'node:assert/strict'
+import { consoleTest, heading } from './world.ts'
+
+interface Entry {
+  readonly type: string
+}
+
+consoleTest('a double click and a held key do once what a button does', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
+  await visit('/console/contacts/1')
+  await page.getByRole('button', { name: 'Unsubscribe' }).dblclick()
+  await page.getByRole('button', { name: 'Resubscribe' }).waitFor()
+  await page.getByRole('button', { name: 'Resubscribe' }).focus()
+  await page.keyboard.down('Enter')
+  for (let n = 0; n < 5; n++) await page.keyboard.down('Enter') // repeats
+  await page.keyboard.up('Enter')
+  await page.getByRole('button', { name: 'Unsubscribe' }).waitFor()
+  const history = await data<Entry[]>('GET', '/contacts/1/history')
+  assert.deepEqual(
+    history.map(({ type }) => type).filter((type) => type.endsWith('subscribed')),
+    ['resubscribed', 'unsubscribed'],
+  )
+})
+
+consoleTest('a button is busy until its action is done', async ({ page, visit, data }) => {
+  await data('POST', '/newsletters', { name: 'January', subject: 'Hello', html: '<p>{{ unsubscribe_url }}</p>' })
+  await visit('/console/newsletters/1')
+  await heading(page, 'January')
+  let letGo = () => {}
+  const isHeld = new Promise<void>((resolve) => {
+    letGo = resolve
+  })
+  await page.route('**/api/v1/newsletters', async (route) => {
+    await isHeld
+    await route.continue()
+  })
+  const copy = page.getByRole('button', { name: 'Copy' })
+  await copy.click()
+  await page.locator('button[aria-busy="true"]').waitFor()
+  await copy.click()
+  await copy.click()
+  letGo()
+  await page.waitForURL('**/newsletters/2')
+  await page.getByText('This is the copy').waitFor()
+  assert.equal((await data<Entry[]>('GET', '/newsletters')).length, 2)
+})
+
+consoleTest('the copy of a draft has its last words', async ({ page, visit, data }) => {
+  await data('POST', '/newsletters', { name: 'January', subject: 'Hello', html: '<p>{{ unsubscribe_url }}</p>' })
+  await visit('/console/newsletters/1')
+  await page.getByLabel('Subject').fill('Hello again')
+  await page.getByRole('button', { name: 'Copy' }).click()
+  await page.waitForURL('**/newsletters/2')
+  assert.equal((await data<{ subject: string }>('GET', '/newsletters/2')).subject, 'Hello again')
+})
+
+consoleTest('the question before sending counts the audience that was just chosen', async ({ page, visit, data }) => {
+  await data('POST', '/email-identities', { email: 'news@example.com', name: 'News' })
+  await data('POST', '/lists', { name: 'News' })
+  await data('POST', '/lists/1/contacts', { email: 'ada@example.org' })
+  await data('POST', '/contacts', { email: 'bob@example.org' })
+  await data('POST', '/newsletters', {
+    ...{ name: 'January', subject: 'Hello', html: '<p>{{ unsubscribe_url }}</p>', audience: { lists: [1] } },
+  })
+  await visit('/console/newsletters/1')
+  await page.getByText('1 contact', { exact: true }).waitFor()
+  await page.route('**/api/v1/newsletters/1', async (route) => {
+    if (route.request().method() === 'PATCH') await new Promise((resolve) => setTimeout(resolve, 300))
+    await route.continue()
+  })
+  await page.getByText('Sender and audience').click()
+  await page.getByLabel('News', { exact: true }).uncheck()
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByRole('dialog').getByText('2 contacts will get it.').waitFor()
+  await page.keyboard.press('Escape')
+  assert.equal((await data<{ status: string }>('GET', '/newsletters/1')).status, 'draft')
+})
+
+consoleTest('a newsletter that starts while somebody types can be paused', async ({ page, visit, data }) => {
+  await data('POST', '/email-identities', { email: 'news@example.com', name: 'News' })
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await data('POST', '/newsletters', { name: 'January', subject: 'Hello', html: '<p>{{ unsubscribe_url }}</p>' })
+  await data('POST', '/newsletters/1/send', { at: new Date(Date.now() + 3_600_000).toISOString() })
+  await visit('/console/newsletters/1')
+  await page.getByLabel('Name', { exact: true }).fill('February')
+  await page.getByText('The last change is not saved.').waitFor()
+  await data('POST', '/newsletters/1/send', {})
+  await page.getByText('This newsletter can no longer be changed.').waitFor()
+  await page.getByText('1 of 1 messages are final').waitFor()
+  assert.equal(await page.getByText('The last change is not saved.', { exact: true }).count(), 0)
+})
+
+consoleTest('addresses with letters beyond ASCII stay as they were typed', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'jürgen@bücher.example', name: 'Jürgen' })
+  await visit('/console/suppressions')
+  await page.getByRole('button', { name: 'Suppress an address' }).click()
+  await page.getByLabel('E-mail').fill('jürgen@bücher.example')
+  await page.getByRole('button', { name: 'Suppress', exact: true }).click()
+  await page.getByRole('cell', { name: 'jürgen@bücher.example', exact: true }).waitFor()
+  await visit('/console/contacts/1')
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await page.getByLabel('Name', { exact: true }).fill('Jürgen B.')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await heading(page, 'Jürgen B.')
+  assert.equal((await data<{ email: string }>('GET', '/contacts/1')).email, 'jürgen@bücher.example')
+})
+
+consoleTest('attributes with the name of a field, or twice, are refused', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada', city: 'London' })
+  await visit('/console/contacts/1')
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await page.getByRole('button', { name: 'Add attribute' }).click()
+  await page.getByLabel('Name of attribute 2').fill('name')
+  await page.getByLabel('Value of attribute 2').fill('Eve')
+  const save = page.getByRole('button', { name: 'Save', exact: true })
+  await save.click()
+  await page.getByText('"name" is a field of the contact').waitFor()
+  await page.getByLabel('Name of attribute 2').fill('city')
+  await save.click()
+  await page.getByText('There are two attributes "city".').waitFor()
+  const { name, extra_attributes } = await data<{ name: string; extra_attributes: object }>('GET', '/contacts/1')
+  assert.deepEqual([name, extra_attributes], ['Ada', { city: 'London' }])
+})
+
+consoleTest('the box of a topic shows what is stored', async ({ page, visit, data, allowErrors }) => {
+  allowErrors()
+  await data('POST', '/lists', { name: 'News' })
+  await data('POST', '/lists/1/topics', { name: 'Music' })
+  await data('POST', '/lists/1/contacts', { email: 'ada@example.org' })
+  await visit('/console/contacts/1')
+  await page.getByRole('button', { name: 'All topics of News' }).click()
+  await page.route('**/topics/1', (route) => route.abort())
+  await page.getByLabel('Music').click()
+  await page.getByRole('status').getByRole('alert').first().waitFor()
+  assert.equal(await page.getByLabel('Music').isChecked(), false)
+})
+
+consoleTest('an address is found with spaces around it', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await data('POST', '/contacts', { email: 'bob@example.org' })
+  await visit('/console/contacts')
+  await page.getByLabel('Search by name or e-mail').fill(' bob@example.org ')
+  await page.getByRole('link', { name: 'ada@example.org' }).waitFor({ state: 'detached' })
+  await page.getByRole('link', { name: 'bob@example.org' }).waitFor()
+})
+
+consoleTest('the download of refused rows has rows of several lines as a whole', async ({ page, visit, data }) => {
+  await data('POST', '/lists', { name: 'News' })
+  await visit('/console/import')
+  const csv = 'name,email\r\n"Anna\r\nMaria",broken\r\nBob,bob@example.org\r\n'
+  await page
+    .locator('input[type=file]')
+    .setInputFiles({ name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) })
+  await page.getByRole('button', { name: 'Start' }).click()
+  const downloading = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Download refused rows' }).click()
+  const stream = await (await downloading).createReadStream()
+  const text = (await stream.toArray()).join('')
+  assert.match(text, /""Anna\r?\nMaria"",broken/)
+})
