@@ -91,6 +91,7 @@ const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_00
 
 function durationMs(text: string): number {
   const [, count, unit] = /^([1-9]\d{0,6})([smhdw])$/.exec(text) ?? []
-  if (count === undefined) throw new CliError('--expires-in must be a number and one of s, m, h, d, w: 90d.', 2)
+  if (count === undefined)
+    throw new CliError('--expires-in must be a number of up to seven digits and one of s, m, h, d, w: 90d.', 2)
   return Number(count) * unitMs[unit as keyof typeof unitMs]
 }

@@ -77,7 +77,7 @@ consoleTest('the question before sending counts the audience that was just chose
   assert.equal((await data<{ status: string }>('GET', '/newsletters/1')).status, 'draft')
 })
 
-consoleTest('a newsletter that starts while somebody types can be paused', async ({ page, visit, data }) => {
+consoleTest('a newsletter that starts while someone types can be paused', async ({ page, visit, data }) => {
   await data('POST', '/email-identities', { email: 'news@example.com', name: 'News' })
   await data('POST', '/contacts', { email: 'ada@example.org' })
   await data('POST', '/newsletters', { name: 'January', subject: 'Hello', html: '<p>{{ unsubscribe_url }}</p>' })

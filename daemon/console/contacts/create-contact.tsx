@@ -29,7 +29,7 @@ export function CreateContact({ close }: { close(): void }) {
   return (
     <Dialog title="New contact" close={close}>
       <Form action="Create contact" cancel={close} submit={submit}>
-        <Field label="E-mail" name="email" type="email" required />
+        <Field label="E-mail" name="email" type="address" required />
         <Field label="Name" name="name" maxLength={255} />
         <Field label="Tags" name="tags" hint="Separated by commas. New tags are created." />
         {lists.error !== undefined && <ErrorBox error={lists.error} retry={lists.reload} />}

@@ -30,7 +30,7 @@ export function EditContact({ contact, close, reload }: { contact: Contact; clos
   return (
     <Dialog title="Edit contact" close={close}>
       <Form action="Save" cancel={close} submit={submit}>
-        <Field label="E-mail" name="email" type="email" required defaultValue={contact.email} />
+        <Field label="E-mail" name="email" type="address" required defaultValue={contact.email} />
         <Field label="Name" name="name" maxLength={255} defaultValue={contact.name} />
         <fieldset>
           <legend>Attributes</legend>

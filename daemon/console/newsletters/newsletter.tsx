@@ -74,7 +74,7 @@ function NewsletterView({ newsletter, set, reload }: NewsletterViewProps) {
     if (await confirmAndRun(question, call, 'The newsletter is deleted.')) route(back.href)
   }
   const canChange = (status === 'draft' && may('member')) || (status === 'scheduled' && may('admin'))
-  // It may be sent at its time, or from elsewhere, while somebody types.
+  // It may be sent at its time, or from elsewhere, while someone types.
   useEffect(() => {
     if (canChange || state.peek() === 'saved') return
     state.value = 'saved'

@@ -126,14 +126,14 @@ function wrongFieldOf(form: HTMLFormElement): RequestError {
   return new RequestError(`${label}: ${field?.validationMessage ?? 'not valid'}`, 'validation_failed')
 }
 
-/** The attributes of a field for an address. */
-export const emailInput = { type: 'text', inputMode: 'email', autoCapitalize: 'none', spellcheck: false } as const
+/** The attributes of a field for the address of a contact. */
+export const addressInput = { type: 'text', inputMode: 'email', autoCapitalize: 'none', spellcheck: false } as const
 
 interface FieldProps {
   readonly label: string
   readonly name: string
-  /** `email` is a text field: the browser would rewrite addresses with letters beyond ASCII. The server checks them. */
-  readonly type?: 'text' | 'email' | 'url' | 'password' | 'number' | 'date' | 'datetime-local'
+  /** `address`: of a contact. The browser would rewrite letters beyond ASCII in an `email`. */
+  readonly type?: 'text' | 'address' | 'email' | 'url' | 'password' | 'number' | 'date' | 'datetime-local'
   readonly hint?: string
   readonly required?: boolean
   readonly defaultValue?: string
@@ -148,7 +148,7 @@ interface FieldProps {
 /** A labelled text field. */
 export function Field({ label, hint, type = 'text', ...input }: FieldProps) {
   const id = useId()
-  const kind = type === 'email' ? emailInput : { type }
+  const kind = type === 'address' ? addressInput : { type }
   const described = hint === undefined ? {} : { 'aria-describedby': `${id}-hint` }
   return (
     <div class="field">

@@ -1,7 +1,7 @@
 import type { TargetedSubmitEvent } from 'preact'
 import { answerOf, api, type Schemas } from '../api.ts'
 import { RowButton } from '../parts/buttons.tsx'
-import { emailInput, textOf } from '../parts/form.tsx'
+import { addressInput, textOf } from '../parts/form.tsx'
 import { Empty, useReload } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Badge } from '../parts/page.tsx'
@@ -65,7 +65,7 @@ function EnrolForm({ enrol }: { enrol(email: string): Promise<boolean> }) {
   return (
     <form class="inline" onSubmit={submit}>
       <input
-        {...emailInput}
+        {...addressInput}
         name="email"
         required
         aria-label="E-mail of a contact to enrol"

@@ -50,7 +50,7 @@ export function Suppressions() {
             <Field
               label="E-mail"
               name="email"
-              type="email"
+              type="address"
               required
               hint="It is not mailed, with or without a contact."
             />
