@@ -93,7 +93,8 @@ export class Transaction implements Connection {
    */
   defer(statement: Promise<unknown>): void {
     statement.catch(() => {}) // the commit reports it
-    this.deferred.push(statement)
+    // A statement after the end was refused. The work has failed with an error of its own.
+    if (this.#ended === undefined) this.deferred.push(statement)
   }
 
   /** Updates the search index within the transaction. */

@@ -98,6 +98,20 @@ onEveryDatabase('a contact', (open) => {
     assert.deepEqual(Object.keys(report.refused_rows[0]!.errors), ['extra_attributes'])
   })
 
+  test('is refused beyond its limits also if an endpoint gets the events of the change', async (t) => {
+    const { acme, contacts, lists, list } = await openWithList(open, t)
+    const events = ['contact.created', 'contact.updated', 'contact.tagged', 'contact.subscribed'] as const
+    await acme.webhooks.createEndpoint({ url: 'https://receiver.example/', events })
+    const email = 'full@example.org'
+    await contacts.addToList(list.id, { email, tags: names(500) })
+    const other = await lists.create({ name: 'Other' })
+    for (let n = 0; n < 5; n++) {
+      const more = { email, name: `Name ${n}`, tags: ['one more'] }
+      await assert.rejects(contacts.addToList(other.id, more), refusedOn('tags'))
+      await assert.rejects(contacts.upsert(more), refusedOn('tags'))
+    }
+  })
+
   test('has at most 500 tags, however they are added', async (t) => {
     const { contacts, list } = await openWithList(open, t)
     const email = 'full@example.org'
