@@ -23,6 +23,8 @@ interface Turn {
   readonly claimed: number
   /** Attempts that ended before it. */
   readonly recorded: number
+  /** Whether it claimed nothing because every slot was taken. */
+  readonly wasFull: boolean
   /** When the next turn has work, in milliseconds since 1970; undefined when nothing waits. */
   readonly nextMs: number | undefined
 }
@@ -151,6 +153,7 @@ export class Loop<
 
   async #turn(mustPoll: boolean, mayClaim: boolean): Promise<Turn> {
     await this.#gather()
+    const wasFull = this.#work.freeSlots() <= 0
     const due = mayClaim ? await this.#poll(mustPoll) : noWork
     const { plan, nextDueMs, nextLeaseEndMs } = due
     this.#isClockSuspect ||= this.#clockWasSet()
@@ -165,7 +168,7 @@ export class Loop<
     this.#lastTurnMs = performance.now()
     for (const task of turn.claimed) this.#begin(task)
     const times = [nextDueMs, turn.nextDueMs, mustRelease ? undefined : nextLeaseEndMs]
-    return { claimed: turn.claimed.length, recorded: finished.length, nextMs: earliest(times) }
+    return { claimed: turn.claimed.length, recorded: finished.length, wasFull, nextMs: earliest(times) }
   }
 
   /** Waits while each turn of the event loop ends more attempts, up to a limit. */
@@ -227,8 +230,8 @@ export class Loop<
     return { ...due, nextLeaseEndMs }
   }
 
-  #sleepMs({ claimed, nextMs }: Turn): number {
-    if (claimed > 0) return 0
+  #sleepMs({ claimed, recorded, wasFull, nextMs }: Turn): number {
+    if (claimed > 0 || (wasFull && recorded > 0)) return 0
     return nextMs === undefined ? maxPollIntervalMs : Math.min(nextMs - this.#ctx.clock(), maxPollIntervalMs)
   }
 

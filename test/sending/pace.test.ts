@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe } from 'node:test'
 import { type Campaign, Pace } from '../../lib/sending/dispatch/pace.ts'
 import { test } from '../support/databases.ts'
+import { until } from '../support/harness.ts'
 import { addAudience, addNewsletter, content, openAnother, openMail } from '../support/mail-harness.ts'
 import { onEveryDatabase, onSharedDatabases } from '../support/webhook-harness.ts'
 
@@ -191,4 +192,18 @@ onSharedDatabases('a newsletter of several processes at a pace', (open) => {
       assert.ok(sent.length >= 20 && sent.length <= 22, `${sent.length}`)
     })
   }
+})
+
+onSharedDatabases('a newsletter with one connection to the mail server', (open) => {
+  test('is sent without pauses', async (t) => {
+    const mail = await openMail(t, { connections: 1, start: true }, open)
+    const { list } = await addAudience(mail, 60)
+    const { id } = await addNewsletter(mail, { lists: [list.id] })
+    await mail.acme.newsletters.send(id)
+    // A pause after each message would take a minute.
+    await until(
+      async () => mail.mailed().length,
+      (count) => count === 60,
+    )
+  })
 })
