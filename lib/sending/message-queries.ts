@@ -107,17 +107,19 @@ export const eraseMessagesOfContact: BatchStep = statement.affected(
 
 /**
  * Moves the messages of a merged contact. A newsletter that both get is sent once. So is a step of a sequence in which both
- * are: the enrolment of the merged contact was not moved before this.
+ * are: the enrolment of the merged contact was not moved before this. A message that is not moved belongs to no contact, so it
+ * says nothing about the contact either.
  */
-export const moveMessagesOfContact = moveRows(
-  (p) => sql`update mailkeep_message set contact_id = case when not exists (
-        select 1 from mailkeep_message as other
-        where other.newsletter_id = mailkeep_message.newsletter_id and other.contact_id = ${p.into})
-      and not (status = 'pending' and exists (select 1 from mailkeep_enrolment as e
-        where e.sequence_id = mailkeep_message.sequence_id and e.contact_id = mailkeep_message.contact_id))
-    then ${p.into} end
-    where id in (${ofContact(p)})`,
-)
+export const moveMessagesOfContact = moveRows((p) => {
+  const isMoved = sql`not exists (select 1 from mailkeep_message as other
+      where other.newsletter_id = mailkeep_message.newsletter_id and other.contact_id = ${p.into})
+    and not (status = 'pending' and exists (select 1 from mailkeep_enrolment as e
+      where e.sequence_id = mailkeep_message.sequence_id and e.contact_id = mailkeep_message.contact_id))`
+  return sql`update mailkeep_message set contact_id = case when ${isMoved} then ${p.into} end,
+      error = case when ${isMoved} then error end,
+      provider_message_id = case when ${isMoved} then provider_message_id end
+    where id in (${ofContact(p)})`
+})
 
 export const deleteMessagesOfNewsletter = deleteRows('mailkeep_message', 'newsletter_id')
 export const deleteMessagesOfSequence = deleteRows('mailkeep_message', 'sequence_id')

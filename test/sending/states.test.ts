@@ -158,6 +158,28 @@ onEveryDatabase('the uncertain messages of a cancelled newsletter', (open) => {
 })
 
 onEveryDatabase('an address that does not exist', (open) => {
+  test('keeps nothing about a person who was merged into another recipient', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme, mailkeep } = mail
+    const { list, ids } = await addAudience(mail, 3)
+    const { id } = await addNewsletter(mail, { lists: [list.id] })
+    mail.transport.reply = ({ to }) => (to.email === emailOf(1) ? 'unknown mailbox' : 'sent')
+    await acme.newsletters.send(id)
+    await mail.run()
+    for (const from of [ids[0]!, ids[1]!]) await acme.contacts.merge(from, { into: ids[2]! })
+    await mailkeep.deliverDue()
+    const messages = (await acme.newsletters.messages(id)).data
+    const others = messages.filter(({ contact_id }) => contact_id === null)
+    assert.equal(messages.length, 3)
+    assert.deepEqual(
+      others.map(({ error, provider_message_id }) => [error, provider_message_id]),
+      [
+        [null, null],
+        [null, null],
+      ],
+    )
+  })
+
   for (const change of ['changed', 'merged'] as const) {
     test(`suppresses no other address when its contact was ${change} while the mail was handed over`, async (t) => {
       const mail = await openMail(t, {}, open)
