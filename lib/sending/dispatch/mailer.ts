@@ -179,7 +179,8 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
     try {
       const message = await this.#composer.compose(task, controller.signal)
       if (isStopped) return { kind: 'interrupted' }
-      return await handOver(this.#settings, message, controller)
+      const outcome = await handOver(this.#settings, message, controller)
+      return isStopped && outcome.kind === 'temporary' ? { kind: 'interrupted' } : outcome
     } catch (error) {
       if (isUncertainError(error)) return { kind: 'uncertain', error: error.message }
       if (isStopped) return { kind: 'interrupted' }
