@@ -46,6 +46,7 @@ import * as personalData from './sending/personal-data.ts'
 import * as statistics from './statistics/operations.ts'
 import * as tags from './tags/operations.ts'
 import * as topics from './topics/operations.ts'
+import { refuseUnknownNames } from './unknown-names.ts'
 import * as deliveries from './webhooks/deliveries.ts'
 import * as deliveryListing from './webhooks/delivery-listing.ts'
 import * as eventBatch from './webhooks/event-batch.ts'
@@ -226,6 +227,7 @@ export function bindLinks(ctx: Context): LinksApi {
 /** Checks and copies a caller. @throws MailkeepError `validation_failed` on `caller` or one of its fields */
 export function checkCaller(given: Caller): Caller {
   if (typeof given !== 'object' || given === null) throw invalid('caller', 'This must be an object.')
+  refuseUnknownNames(given, ['source', 'tokenId', 'role', 'ip', 'userAgent'])
   const caller = { ...given }
   const { source, tokenId, role, ip, userAgent } = caller
   if (!sources.includes(source)) throw invalid('source', `source must be one of ${sources.join(', ')}.`)

@@ -156,3 +156,9 @@ test('every function of the library refuses unknown options', async () => {
   await assertUnknown(() => createFetchHandler({ mailkeep, path: '/mail' } as never), { path: /prefix/ })
   await kit.client.contacts.list() // the refused call has closed nothing
 })
+
+test('a caller with an unknown name is refused', async (t) => {
+  const { mailkeep } = await openService(t, { dispatch: false })
+  const caller = { source: 'api', tokenid: 5 } as object as { source: 'api' }
+  assert.throws(() => mailkeep.forClient(1, caller), /There is no "tokenid" here. Known: source, tokenId/)
+})
