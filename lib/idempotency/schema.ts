@@ -50,7 +50,8 @@ export interface IdempotencyApi {
   /**
    * Runs `work` at most once for an idempotency key of the client. The key is committed in the same transaction as the
    * work's changes. For 24 hours, a repeated call returns the first result and does nothing. If `work` throws, its
-   * changes and the key are rolled back. Stored results are encrypted, and are deleted with the contacts that they
+   * changes and the key are rolled back. So they are if one of its operations fails after it has written, even if `work`
+   * catches the error. Stored results are encrypted, and are deleted with the contacts that they
    * contain.
    *
    * @param key 1–255 characters. Use a random key for each task.

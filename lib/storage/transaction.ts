@@ -13,7 +13,7 @@ export type Within<S extends Scope> = S & { readonly transaction: Transaction }
  * @param work May await only statements. It may run several times, so side effects must go to `transaction.afterCommit`.
  */
 export function transact<S extends Scope, T>(scope: S, work: (within: Within<S>) => Promise<T>): Promise<T> {
-  if (scope.transaction) return work(scope as Within<S>)
+  if (scope.transaction) return scope.transaction.part(() => work(scope as Within<S>))
   return scope.storage.transaction((transaction) => work({ ...scope, transaction }))
 }
 
@@ -49,6 +49,8 @@ export function misuse(message: string): MailkeepError {
   return new MailkeepError('internal', message)
 }
 
+const isRead = /^\s*select\b/i
+
 /** The transaction of one piece of work. On SQLite it shares a transaction of the database with others. */
 export class Transaction implements Connection {
   /** Functions to run after the commit. */
@@ -64,6 +66,10 @@ export class Transaction implements Connection {
   #failure: { readonly error: unknown } | undefined
   /** Number of running statements. */
   #running = 0
+  /** Number of statements so far that may have changed rows. */
+  #writes = 0
+  /** The error of a part that had written before it failed. */
+  #broken: { readonly error: unknown } | undefined
   /** Why it refuses further statements. A string, because creating an Error each time costs as much as a statement. */
   #ended: string | undefined
   #idleCheck: NodeJS.Immediate | undefined
@@ -105,6 +111,7 @@ export class Transaction implements Connection {
   run<R>(query: Query): Result<R> {
     if (this.#ended !== undefined) throw misuse(this.#ended)
     if (this.#failure && !this.#isOpen()) throw this.#failure.error
+    if (!isRead.test(query.sql)) this.#writes += 1
     let result: Result<R>
     try {
       result = this.#connection.run<R>(query)
@@ -113,6 +120,20 @@ export class Transaction implements Connection {
       throw error
     }
     return isPending(result) ? this.waitFor(result) : result
+  }
+
+  /**
+   * Runs an operation as a part of the work. If it fails after it has written, the whole work fails with its error, even if
+   * the host's code catches that error.
+   */
+  async part<T>(run: () => Promise<T>): Promise<T> {
+    const before = this.#writes
+    try {
+      return await run()
+    } catch (error) {
+      if (this.#writes > before) this.#broken ??= { error }
+      throw error
+    }
   }
 
   /** Runs `work`. Use of the transaction after its end fails, and so does work that awaits something else. */
@@ -129,7 +150,11 @@ export class Transaction implements Connection {
           this.end()
           settle(value)
         }
-      work(this).then(endWith(resolve), endWith(reject))
+      const done = work(this).then((value) => {
+        if (this.#broken) throw this.#broken.error
+        return value
+      })
+      done.then(endWith(resolve), endWith(reject))
     })
   }
 

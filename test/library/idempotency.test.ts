@@ -37,9 +37,42 @@ async function openList(opened: Opened) {
   return { list, add }
 }
 
+async function* pagesOf(acme: Acme) {
+  for (let cursor: string | undefined | null; cursor !== null; ) {
+    const page = await acme.tags.list({ per_page: 100, cursor })
+    yield* page.data
+    cursor = page.meta.next_cursor
+  }
+}
+
 const rows = (opened: Opened) => opened.count('mailkeep_kept_answer')
 
 onEveryDatabase('work under a key', (open) => {
+  test('fails as a whole if it catches the error of an operation that had written', async (t) => {
+    const { acme } = await open(t, { start: false })
+    const names = (from: string) => Array.from({ length: 300 }, (_, n) => `${from}${n}`)
+    const email = 'ada@example.org'
+    await acme.contacts.upsert({ email, tags: names('a') })
+    const careless = async (client: ClientOperations) => {
+      await client.tags.create({ name: 'never' })
+      return await client.contacts.upsert({ email, tags: names('b') }).catch(() => 'ignored')
+    }
+    await assert.rejects(acme.withIdempotencyKey('k', {}, careless), has('validation_failed'))
+    const { tags } = (await acme.contacts.list({ email })).data[0]!
+    assert.equal(tags.length, 300)
+    for await (const { name } of pagesOf(acme)) assert.match(name, /^a/)
+  })
+
+  test('may catch the error of an operation that has written nothing', async (t) => {
+    const { acme } = await open(t, { start: false })
+    const { answer } = await acme.withIdempotencyKey('k', {}, async (client) => {
+      const found = await client.contacts.get(4711).catch(() => undefined)
+      await client.contacts.update(4711, { name: 'Someone' }).catch(() => undefined)
+      return { found, tag: await client.tags.create({ name: 'new' }) }
+    })
+    assert.equal(answer.tag.name, 'new')
+  })
+
   test('shares its transaction with its key: work that fails stores neither', async (t) => {
     const mk = await open(t, { start: false })
     const failing = async (client: ClientOperations) => {
