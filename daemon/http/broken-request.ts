@@ -59,6 +59,7 @@ export function brokenAnswer(reason: string | undefined): ApiResponse {
   if (reason === 'HPE_HEADER_OVERFLOW') return answer(431, 'body_too_large', 'The headers are too large.')
   if (reason === 'ERR_HTTP_REQUEST_TIMEOUT') return answer(408, 'unavailable', 'The request took too long to arrive.')
   if (reason === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return answer(413, 'body_too_large', 'The body is too large.')
+  if (reason === 'HPE_INVALID_METHOD') return answer(400, 'invalid_json', 'The method of this request is not known.')
   return answer(400, 'invalid_json', 'This is not an HTTP request.')
 }
 
