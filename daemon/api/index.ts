@@ -190,8 +190,9 @@ async function inputOf(request: ApiRequest, route: Route, target: Target): Promi
   const query = readQuery(target.query)
   if (!route.query) refuseAny('parameter', query)
   const upload = route.body === 'file' ? { upload: await readUpload(request) } : {}
-  const takesFields = route.method !== 'GET' && route.body !== 'file'
-  const body = takesFields ? await readFields(request) : {}
+  const { method } = request
+  const takesFields = route.body !== undefined || (method !== 'GET' && method !== 'HEAD')
+  const body = takesFields && route.body !== 'file' ? await readFields(request) : {}
   if (route.body === undefined) refuseAny('field', body)
   return { query, body, accept: header(request, 'accept') ?? '', ...upload }
 }

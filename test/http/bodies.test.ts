@@ -75,10 +75,8 @@ const unknownNames = ['unknown', '__proto__', 'constructor', 'toString', 'hasOwn
 const takesAnyField = (route: Route) =>
   ['POST /contacts', 'POST /lists/:listId/contacts', 'PUT /contacts/:contactId'].includes(titleOf(route))
 
-/** Those of a DELETE without fields take an empty object. Excludes imports, which take streams in other formats. */
-const takingBodies = routes.filter(
-  ({ method, path }) => /POST|PUT|PATCH|DELETE/.test(method) && !path.endsWith('/import'),
-)
+/** Excludes imports, which take streams in other formats. */
+const takingBodies = routes.filter(({ method, path }) => /POST|PUT|PATCH/.test(method) && !path.endsWith('/import'))
 
 /** The routes share the code that decodes bodies. These get all requests, and each of the others gets some of them. */
 const routesWithAllRequests = 3

@@ -169,21 +169,21 @@ const key: Parameter = {
 }
 
 function errorsOf(route: Route): ErrorCode[] {
-  const { method, path } = route
+  const { method, path, body } = route
+  const takesBody = body !== undefined || method === 'POST' || method === 'PUT' || method === 'PATCH'
   return [
     'unauthenticated',
     'forbidden', // the link of a portal opens few routes
     ...(path.includes(':') ? (['not_found'] as const) : []),
     'validation_failed', // every route refuses unknown parameters
-    ...(method === 'GET' ? [] : bodyErrorsOf(route)),
+    ...(takesBody ? bodyErrorsOf(route) : []),
     ...(takesKey(route) ? (['idempotency_mismatch'] as const) : []),
     'internal',
     'unavailable',
   ]
 }
 
-function bodyErrorsOf({ method, body }: Route): ErrorCode[] {
+function bodyErrorsOf({ body }: Route): ErrorCode[] {
   const tooLarge = body === 'file' ? [] : (['body_too_large'] as const)
-  const conflict = method === 'DELETE' && body === undefined ? [] : (['conflict'] as const)
-  return ['unsupported_media_type', ...tooLarge, 'invalid_json', ...conflict]
+  return ['unsupported_media_type', ...tooLarge, 'invalid_json', 'conflict']
 }
