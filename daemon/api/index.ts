@@ -191,7 +191,7 @@ async function inputOf(request: ApiRequest, route: Route, target: Target): Promi
   if (!route.query) refuseAny('parameter', query)
   const upload = route.body === 'file' ? { upload: await readUpload(request) } : {}
   const { method } = request
-  const takesFields = route.body !== undefined || (method !== 'GET' && method !== 'HEAD')
+  const takesFields = route.body !== undefined || method === 'POST' || method === 'PUT' || method === 'PATCH'
   const body = takesFields && route.body !== 'file' ? await readFields(request) : {}
   if (route.body === undefined) refuseAny('field', body)
   return { query, body, accept: header(request, 'accept') ?? '', ...upload }
