@@ -150,11 +150,8 @@ export class Transaction implements Connection {
           this.end()
           settle(value)
         }
-      const done = work(this).then((value) => {
-        if (this.#broken) throw this.#broken.error
-        return value
-      })
-      done.then(endWith(resolve), endWith(reject))
+      const succeed = (value: T) => (this.#broken ? reject(this.#broken.error) : resolve(value))
+      work(this).then(endWith(succeed), endWith(reject))
     })
   }
 

@@ -1,6 +1,6 @@
 /** What hurried people do: double clicks, held keys, and a second press while the first one is under way. */
 import assert from 'node:assert/strict'
-import { consoleTest, heading } from './world.ts'
+import { consoleTest, during, gate, heading } from './world.ts'
 
 interface Entry {
   readonly type: string
@@ -27,12 +27,9 @@ consoleTest('a button is busy until its action is done', async ({ page, visit, d
   await data('POST', '/newsletters', { name: 'January', subject: 'Hello', html: '<p>{{ unsubscribe_url }}</p>' })
   await visit('/console/newsletters/1')
   await heading(page, 'January')
-  let letGo = () => {}
-  const isHeld = new Promise<void>((resolve) => {
-    letGo = resolve
-  })
-  await page.route('**/api/v1/newsletters', async (route) => {
-    await isHeld
+  const { promise, resolve: letCreate } = gate()
+  await during(page, 'POST', '/api/v1/newsletters', async (route) => {
+    await promise
     await route.continue()
   })
   const copy = page.getByRole('button', { name: 'Copy' })
@@ -40,7 +37,7 @@ consoleTest('a button is busy until its action is done', async ({ page, visit, d
   await page.locator('button[aria-busy="true"]').waitFor()
   await copy.click()
   await copy.click()
-  letGo()
+  letCreate()
   await page.waitForURL('**/newsletters/2')
   await page.getByText('This is the copy').waitFor()
   assert.equal((await data<Entry[]>('GET', '/newsletters')).length, 2)
@@ -65,13 +62,16 @@ consoleTest('the question before sending counts the audience that was just chose
   })
   await visit('/console/newsletters/1')
   await page.getByText('1 contact', { exact: true }).waitFor()
-  await page.route('**/api/v1/newsletters/1', async (route) => {
-    if (route.request().method() === 'PATCH') await new Promise((resolve) => setTimeout(resolve, 300))
+  const { promise, resolve: letStore } = gate()
+  await during(page, 'PATCH', '/api/v1/newsletters/1', async (route) => {
+    await promise
     await route.continue()
   })
   await page.getByText('Sender and audience').click()
   await page.getByLabel('News', { exact: true }).uncheck()
   await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.locator('button[aria-busy="true"]').waitFor()
+  letStore()
   await page.getByRole('dialog').getByText('2 contacts will get it.').waitFor()
   await page.keyboard.press('Escape')
   assert.equal((await data<{ status: string }>('GET', '/newsletters/1')).status, 'draft')

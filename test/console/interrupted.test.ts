@@ -1,30 +1,15 @@
 /** What people see, and keep, when the server, the session or the page ends in the middle of their work. */
 import assert from 'node:assert/strict'
 import { dirname } from 'node:path'
-import type { Page, Route } from 'playwright-core'
+import type { Route } from 'playwright-core'
 import { until } from '../support/harness.ts'
 import { openReceiver } from '../support/http-receiver.ts'
 import { runJson } from '../support/program.ts'
-import { consoleTest, heading, loaded } from './world.ts'
+import { consoleTest, during, gate, heading, loaded } from './world.ts'
 
 const link = '<a href="{{ unsubscribe_url }}">Leave</a>'
 
-/** Holds or refuses the requests of a method to a path until the result is called. */
-async function during(page: Page, method: string, path: string, answer: (route: Route) => Promise<void>) {
-  await page.route(`**${path}`, (route) => (route.request().method() === method ? answer(route) : route.continue()))
-  return () => page.unroute(`**${path}`)
-}
-
 const refuse = (route: Route) => route.fulfill({ status: 503, body: '{}' })
-
-/** Resolves when `resolve` is called. */
-function gate() {
-  let resolve = () => {}
-  const promise = new Promise<void>((opened) => {
-    resolve = opened
-  })
-  return { promise, resolve }
-}
 
 interface Newsletter {
   readonly subject: string
@@ -63,6 +48,7 @@ consoleTest('a newsletter is sent after its last change is stored, however long 
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   await page.locator('button[aria-busy="true"]').waitFor()
   assert.equal(await page.getByRole('dialog').count(), 0)
+  assert.equal((await data<Newsletter>('GET', '/newsletters/1')).status, 'draft')
   letStore()
   await page.getByRole('dialog').getByRole('button', { name: 'Send' }).click()
   await page.getByText('1 of 1 messages are final').waitFor()

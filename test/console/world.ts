@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
-import type { BrowserContextOptions, Page } from 'playwright-core'
+import type { BrowserContextOptions, Page, Route } from 'playwright-core'
 import { accessibilityViolations, closeBrowser, launchBrowser, openTab } from '../support/browser.ts'
 import { daemon, directory, type Environment } from '../support/program.ts'
 
@@ -103,4 +103,19 @@ export async function heading(page: Page, name: string): Promise<void> {
 /** Waits until the data of all parts of the page has arrived. */
 export async function loaded(page: Page): Promise<void> {
   await page.locator('p.state[role=status], .loaded[aria-busy=true]').first().waitFor({ state: 'detached' })
+}
+
+/** Holds or refuses the requests of a method to a path until the result is called. */
+export async function during(page: Page, method: string, path: string, answer: (route: Route) => Promise<void>) {
+  await page.route(`**${path}`, (route) => (route.request().method() === method ? answer(route) : route.continue()))
+  return () => page.unroute(`**${path}`)
+}
+
+/** Resolves when `resolve` is called. */
+export function gate() {
+  let resolve = () => {}
+  const promise = new Promise<void>((opened) => {
+    resolve = opened
+  })
+  return { promise, resolve }
 }

@@ -37,19 +37,11 @@ async function openList(opened: Opened) {
   return { list, add }
 }
 
-async function* pagesOf(acme: Acme) {
-  for (let cursor: string | undefined | null; cursor !== null; ) {
-    const page = await acme.tags.list({ per_page: 100, cursor })
-    yield* page.data
-    cursor = page.meta.next_cursor
-  }
-}
-
 const rows = (opened: Opened) => opened.count('mailkeep_kept_answer')
 
 onEveryDatabase('work under a key', (open) => {
   test('fails as a whole if it catches the error of an operation that had written', async (t) => {
-    const { acme } = await open(t, { start: false })
+    const { acme, count } = await open(t, { start: false })
     const names = (from: string) => Array.from({ length: 300 }, (_, n) => `${from}${n}`)
     const email = 'ada@example.org'
     await acme.contacts.upsert({ email, tags: names('a') })
@@ -59,8 +51,7 @@ onEveryDatabase('work under a key', (open) => {
     }
     await assert.rejects(acme.withIdempotencyKey('k', {}, careless), has('validation_failed'))
     const { tags } = (await acme.contacts.list({ email })).data[0]!
-    assert.equal(tags.length, 300)
-    for await (const { name } of pagesOf(acme)) assert.match(name, /^a/)
+    assert.deepEqual([tags.length, await count('mailkeep_tag')], [300, 300])
   })
 
   test('may catch the error of an operation that has written nothing', async (t) => {

@@ -42,7 +42,7 @@ const maxLockPauseMs = 2
 
 /**
  * A savepoint takes a seventh of the time of a save, because SQLite copies every page before its first change in it. So
- * groups run without them. After a write has failed and left changes, as many groups run in savepoints.
+ * groups run without them. After a write has failed and left changes, this number of groups runs in savepoints.
  */
 const groupsInSavepoints = 100
 
