@@ -16,7 +16,7 @@ import {
 import { countDeliveries, type DeliveryCounts, maxRowsPerTransaction, rowsOf } from './batch-size.ts'
 import { type Planned, runStep, type Step } from './batch-steps.ts'
 import { refusal } from './bulk-merge.ts'
-import { listEmailKeys } from './bulk-queries.ts'
+import { lockEmailKeys } from './bulk-queries.ts'
 import { requireMayConfirm } from './double-opt-in.ts'
 
 /**
@@ -75,14 +75,14 @@ function parseOperations(ctx: Context, inputs: readonly unknown[], results: Batc
   return parsed
 }
 
-/** Finds the address that each contact has now. Adds the results of operations on contacts that do not exist. */
+/** Finds and locks the address that each contact has now. Adds the results of operations on contacts that do not exist. */
 async function findKeys(
   tx: Tx,
   operations: readonly Parsed[],
   results: [number, BatchOperationResult][],
 ): Promise<Planned[]> {
   const ids = [...new Set(operations.flatMap(({ id }) => id ?? []))]
-  const found = ids.length > 0 ? await listEmailKeys(tx, { client_id: tx.clientId, ids }) : []
+  const found = ids.length > 0 ? await lockEmailKeys(tx, { client_id: tx.clientId, ids }) : []
   const keys = new Map(found.map(({ id, email_key }) => [id, email_key]))
   return operations.flatMap((operation) => {
     const key = operation.emailKey ?? keys.get(operation.id!)

@@ -86,11 +86,15 @@ export const listTagKeys = statement.all(
     where ${dialect.inList(sql.ref('m.contact_id'), p.contact_ids)} and t.id = m.tag_id`,
 )
 
-/** Returns the folded e-mail addresses of the client's contacts among these. */
-export const listEmailKeys = statement.all(
-  { client_id: int, ids: ints },
-  (_, p, dialect) => sql<{ id: number; email_key: string }>`select id, email_key from mailkeep_contact
-    where client_id = ${p.client_id} and ${dialect.inList(sql.ref('id'), p.ids)}`,
+/** Locks contacts in the order of their ids, so that their addresses stay as they are until the transaction ends. */
+export const lockEmailKeys = statement.all({ client_id: int, ids: ints }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_contact')
+    .select(['id', 'email_key'])
+    .where('client_id', '=', p.client_id)
+    .where(dialect.inList(sql.ref('id'), p.ids))
+    .orderBy('id')
+    .modifyEnd(dialect.forUpdate),
 )
 
 /** Returns the lists of these contacts. */

@@ -28,6 +28,9 @@ function callInParallel<D, T>(clients: readonly D[], times: number, call: (clien
   return Promise.all(Array.from({ length: times }, (_, i) => call(clients[i % clients.length]!, i)))
 }
 
+/** Returns a row for each connection that waits for a lock. */
+const lockWaits = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+
 const codeOf = (error: unknown) => (isMailkeepError(error) ? error.code : String(error))
 
 /** Like `hammer`, but returns the result or the error's code of each call. */
@@ -276,6 +279,27 @@ onPostgres('two daemons called over HTTP at the same time', () => {
   })
 })
 
+onPostgres('a batch of operations', () => {
+  test('waits for a transaction that changes the address of a contact, and finds the contact by its id', async (t) => {
+    const { all, id: clientId, clients, ask, url, schema } = await openSeveral(t)
+    const { contact } = await clients[0]!.contacts.upsert({ email: 'old@example.org' })
+    const { id } = contact
+    const other = new pg.Client({ connectionString: url })
+    await other.connect()
+    t.after(() => other.end())
+    await other.query(`set search_path = ${schema}`)
+    await other.query('begin')
+    await all[0]!.using(other).forClient(clientId).contacts.changeEmail(id, { email: 'new@example.org' })
+    const tagged = clients[1]!.contacts.batch([{ op: 'tag', id, tags: ['vip'] }])
+    await until(
+      () => ask(lockWaits),
+      (rows) => rows.length > 0,
+    )
+    await other.query('commit')
+    assert.deepEqual(await tagged, [{ status: 'done', id }])
+  })
+})
+
 onPostgres('an endpoint that is enabled again', () => {
   test('waits for a transaction that is holding its deliveries: otherwise a rollback would let them be sent', async (t) => {
     const { all, clients, ask, url, schema } = await openSeveral(t)
@@ -290,9 +314,8 @@ onPostgres('an endpoint that is enabled again', () => {
     await other.query('select id from mailkeep_delivery order by id limit 1 for update')
     await clients[0]!.webhooks.updateEndpoint(id, { active: false })
     const activated = clients[1]!.webhooks.updateEndpoint(id, { active: true })
-    const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
     await until(
-      () => ask(waiting),
+      () => ask(lockWaits),
       (rows) => rows.length > 0,
     )
     await other.query('rollback')
