@@ -105,12 +105,22 @@ export const eraseMessagesOfContact: BatchStep = statement.affected(
     where id in (${ofContact(p)})`,
 )
 
+/** Takes a pending message from the contact that stays if the merged contact got the same newsletter. It is skipped then. */
+const releaseRepeated = moveRows(
+  (p) => sql`update mailkeep_message set contact_id = null, error = null
+    where status = 'pending' and lease_until is null and id in (select other.id
+      from mailkeep_message as own cross join mailkeep_message as other
+      where own.contact_id = ${p.target} and (own.status in ('sent', 'uncertain') or own.lease_until is not null)
+        and other.newsletter_id = own.newsletter_id and other.contact_id = ${p.into}
+        and other.status = 'pending' and other.lease_until is null limit ${p.limit})`,
+)
+
 /**
  * Moves the messages of a merged contact. A newsletter that both get is sent once. So is a step of a sequence in which both
  * are: the enrolment of the merged contact was not moved before this. A message that is not moved belongs to no contact, so it
  * says nothing about the contact either.
  */
-export const moveMessagesOfContact = moveRows((p) => {
+const moveMessages = moveRows((p) => {
   const isMoved = sql`not exists (select 1 from mailkeep_message as other
       where other.newsletter_id = mailkeep_message.newsletter_id and other.contact_id = ${p.into})
     and not (status = 'pending' and exists (select 1 from mailkeep_enrolment as e
@@ -120,6 +130,13 @@ export const moveMessagesOfContact = moveRows((p) => {
       provider_message_id = case when ${isMoved} then provider_message_id end
     where id in (${ofContact(p)})`
 })
+
+/** Moves the messages of a merged contact to the one that stays. The person gets each newsletter once. */
+export const moveMessagesOfContact: BatchStep = async (tx, batch) => {
+  const released = await releaseRepeated(tx, batch)
+  if (released === batch.limit) return released
+  return released + (await moveMessages(tx, { ...batch, limit: batch.limit - released }))
+}
 
 export const deleteMessagesOfNewsletter = deleteRows('mailkeep_message', 'newsletter_id')
 export const deleteMessagesOfSequence = deleteRows('mailkeep_message', 'sequence_id')

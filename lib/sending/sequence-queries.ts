@@ -65,7 +65,7 @@ export const listSteps = statement.all({ sequence_id: int }, (db, p) =>
     .orderBy('position'),
 )
 
-/** Finds what an event shows of a step. A removed one has an empty subject. */
+/** Finds what an event shows of a step, which may be removed. */
 export const findStep = statement({ id: int }, (db, p) =>
   db.selectFrom('mailkeep_step').select(['id', 'position', 'delay_seconds', 'subject']).where('id', '=', p.id),
 )
@@ -99,11 +99,11 @@ export const updateStep = statement(
       .returning('id'),
 )
 
-/** Takes a step out. Its content is deleted, its place stays. */
+/** Takes a step out. Its mail is deleted. Its place and subject stay, because a message may be under way. */
 export const removeStep = statement({ id: int, position: int }, (db, p) =>
   db
     .updateTable('mailkeep_step')
-    .set({ position: p.position, is_removed: sql.lit(true), subject: '', preheader: null, html: '', text: null })
+    .set({ position: p.position, is_removed: sql.lit(true), preheader: null, html: '', text: null })
     .where('id', '=', p.id),
 )
 

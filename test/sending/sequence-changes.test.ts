@@ -1,6 +1,6 @@
 /** What becomes of a sequence's contacts when a message is uncertain, or the list of the sequence goes. */
 import assert from 'node:assert/strict'
-import type { Sequence } from '../../lib/index.ts'
+import type { Sequence, SequenceStep } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
 import { addAudience, content, emailOf, type OpenedMail, openMail } from '../support/mail-harness.ts'
 import { isInvalid } from '../support/refusal.ts'
@@ -18,6 +18,27 @@ const passDay = async (mail: OpenedMail) => {
 
 const messagesOf = async ({ acme }: OpenedMail, { id }: Sequence) =>
   (await acme.sequences.messages(id)).data.map(({ status, reason }) => reason ?? status)
+
+onEveryDatabase('a step that is removed while its mail is handed over', (open) => {
+  test('is named by the event', async (t) => {
+    const subjects: string[] = []
+    const mail = await openMail(t, {}, open)
+    const { acme, mailkeep } = mail
+    await mailkeep.on('sequence_step.sent', ({ data }) => void subjects.push((data.step as SequenceStep).subject), {
+      name: 'reader',
+    })
+    const { ids } = await addAudience(mail, 1)
+    const sequence = await acme.sequences.create({ name: 'Course', steps: [step('One', 0), step('Two', 1)] })
+    await acme.sequences.enrol(sequence.id, { contact_id: ids[0]! })
+    mail.transport.reply = async () => {
+      await acme.sequences.setSteps(sequence.id, { steps: sequence.steps.slice(1) })
+      return 'sent' as const
+    }
+    await mail.run()
+    await mailkeep.deliverDue()
+    assert.deepEqual(subjects, ['One'])
+  })
+})
 
 onEveryDatabase('a message of a sequence whose outcome is not known', (open) => {
   test('is sent again by one call, and its contact stays where it is', async (t) => {

@@ -200,6 +200,26 @@ onEveryDatabase('an address that does not exist', (open) => {
   }
 })
 
+onEveryDatabase('a newsletter that two contacts of one person get', (open) => {
+  test('is sent once if they are merged between the two messages', async (t) => {
+    const mail = await openDraft(t, open, 2)
+    const { acme, id, ids, transport } = mail
+    transport.reply = ({ to }) => (to.email === emailOf(2) ? 'temporary' : 'sent')
+    await acme.newsletters.send(id)
+    await mail.run()
+    transport.reply = 'sent'
+    await acme.contacts.merge(ids[0]!, { into: ids[1]! })
+    mail.advance(hourMs)
+    await finish(mail)
+    const { counts } = await acme.newsletters.get(id)
+    assert.deepEqual([counts.sent, counts.skipped], [1, 1])
+    assert.deepEqual(
+      (await acme.contacts.messages(ids[1]!)).data.map(({ status }) => status),
+      ['sent'],
+    )
+  })
+})
+
 onEveryDatabase('a newsletter that was sent', (open) => {
   test('stays as it is when its uncertain messages are sent again and it has none', async (t) => {
     const scene = await openDraft(t, open, 3)
