@@ -14,6 +14,7 @@ import { Newsletters } from './newsletters/newsletters.tsx'
 import { Overview } from './overview/overview.tsx'
 import { PageSettingsPage } from './pages/page-settings.tsx'
 import { Page } from './parts/page.tsx'
+import { askBeforeLeaving } from './parts/unsaved.tsx'
 import { Segments } from './segments/segments.tsx'
 import { SequencePage } from './sequences/sequence.tsx'
 import { Sequences } from './sequences/sequences.tsx'
@@ -78,4 +79,5 @@ function NotFound() {
   )
 }
 
+askBeforeLeaving()
 render(<Console />, document.getElementById('app')!)

@@ -11,9 +11,19 @@ export const askedToConfirm = 'The contact is asked to confirm, and joins the li
 export function CreateContact({ close }: { close(): void }) {
   const { route } = useLocation()
   const lists = useLoad(allLists, [])
+  const open = (contactId: number, notice: string) => {
+    say(notice)
+    close()
+    route(`/console/contacts/${contactId}`)
+  }
   const submit = async (fields: FormData) => {
+    const email = textOf(fields, 'email')
+    const query = { email, include_unsubscribed: true }
+    const [stored] = await dataOf(api.GET('/api/v1/contacts', { params: { query } }))
+    // A save would overwrite its name.
+    if (stored) return open(stored.id, `${stored.email} is a contact already. Nothing was changed.`)
     const body = {
-      email: textOf(fields, 'email'),
+      email,
       ...(textOf(fields, 'name') !== '' && { name: textOf(fields, 'name') }),
       tags: namesIn(textOf(fields, 'tags')),
     }
@@ -22,9 +32,7 @@ export function CreateContact({ close }: { close(): void }) {
       listId > 0
         ? await dataOf(api.POST('/api/v1/lists/{listId}/contacts', { params: { path: { listId } }, body }))
         : await dataOf(api.POST('/api/v1/contacts', { body }))
-    say(contact.pending_lists?.length ? askedToConfirm : `${contact.email} is saved.`)
-    close()
-    route(`/console/contacts/${contact.id}`)
+    open(contact.id, contact.pending_lists?.length ? askedToConfirm : `${contact.email} is saved.`)
   }
   return (
     <Dialog title="New contact" close={close}>

@@ -1,20 +1,22 @@
 import { answerOf, api, type Schemas } from '../api.ts'
 import { Loaded, useLoad } from '../parts/load.tsx'
+import { Pager, useQuery } from '../parts/page.tsx'
 import { Time } from '../parts/time.tsx'
 
-const shownEntries = 20
+const entriesPerPage = 20
 
 /** The changes of a contact's memberships and subscription, newest first. */
 export function History({ contact }: { contact: Schemas['Contact'] }) {
   const contactId = contact.id
+  const [{ history: cursor }] = useQuery()
   const history = useLoad(
     () =>
       answerOf(
         api.GET('/api/v1/contacts/{contactId}/history', {
-          params: { path: { contactId }, query: { per_page: shownEntries } },
+          params: { path: { contactId }, query: { per_page: entriesPerPage, ...(cursor && { cursor }) } },
         }),
       ),
-    [contact],
+    [contact, cursor],
   )
   return (
     <section>
@@ -38,7 +40,7 @@ export function History({ contact }: { contact: Schemas['Contact'] }) {
                 </li>
               ))}
             </ul>
-            {meta.next_cursor !== null && <p class="muted">The newest {shownEntries} are shown.</p>}
+            <Pager meta={meta} parameter="history" />
           </>
         )}
       </Loaded>

@@ -54,7 +54,7 @@ export function Composer({ newsletter, canChange, set, reload, state }: Composer
         <h2>Content</h2>
         {canChange && newsletter.status === 'draft' && <p class="muted">A draft is saved while you write.</p>}
         <fieldset class="card" disabled={!canChange}>
-          <Form action="Save" isLive={newsletter.status === 'draft'} state={state} submit={submit}>
+          <Form action="Save" isLive={newsletter.status === 'draft'} state={state} asksBeforeLeaving submit={submit}>
             <Field label="Name" name="name" defaultValue={newsletter.name} hint="Recipients do not see it." />
             <ContentFields content={newsletter} htmlRows={14} />
             <Field label="Reply to" name="reply" type="email" defaultValue={newsletter.reply_to ?? ''} />

@@ -40,7 +40,7 @@ function SettingsForm({ settings, set }: { settings: Settings; set(settings: Set
   }
   return (
     <div class="card">
-      <Form action="Save" submit={submit}>
+      <Form action="Save" asksBeforeLeaving submit={submit}>
         <Field label="Name" name="name" defaultValue={settings.name ?? ''} hint="At the top of each page." />
         <Field label="Colour of buttons" name="colour" defaultValue={settings.colour ?? ''} placeholder="#0a58ca" />
         <Field label="URL of the logo" name="logo" type="url" defaultValue={settings.logo_url ?? ''} />

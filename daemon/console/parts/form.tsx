@@ -1,9 +1,10 @@
-import type { Signal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren, TargetedEvent, TargetedSubmitEvent } from 'preact'
 import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks'
 import { RequestError } from '../api.ts'
 import { DialogLock } from './dialog.tsx'
 import { asRequestError, ErrorBox } from './load.tsx'
+import { guardForm } from './unsaved.tsx'
 
 /** Whether what a form shows is stored. `unsaved`: the user must act. */
 export type SaveState = 'saved' | 'saving' | 'unsaved'
@@ -16,6 +17,8 @@ interface FormProps {
   readonly isLive?: boolean
   /** The form keeps it up to date. */
   readonly state?: Signal<SaveState>
+  /** Asks before its page is left with changes that are not stored. */
+  readonly asksBeforeLeaving?: boolean
   readonly submit: (fields: FormData) => Promise<void>
   readonly children: ComponentChildren
 }
@@ -23,7 +26,9 @@ interface FormProps {
 const typingPauseMs = 1000
 
 /** A form. It shows the error of its action, and cannot be sent twice at once. A dialog around it stays open until then. */
-export function Form({ action, cancel, isLive = false, state, submit, children }: FormProps) {
+export function Form({ action, cancel, isLive = false, state, asksBeforeLeaving, submit, children }: FormProps) {
+  const ownState = useSignal<SaveState>('saved')
+  const saveState = state ?? ownState
   const [isBusy, setBusy] = useState(false)
   /** The same, also after the page is left. */
   const isStoring = useRef(false)
@@ -35,7 +40,7 @@ export function Form({ action, cancel, isLive = false, state, submit, children }
   const place = useRef<HTMLDivElement>(null)
   useEffect(() => place.current?.scrollIntoView({ block: 'nearest' }), [error])
   const show = (next: SaveState) => {
-    if (state) state.value = next
+    saveState.value = next
   }
   const store = async (form: HTMLFormElement) => {
     const change = changes.current
@@ -77,12 +82,7 @@ export function Form({ action, cancel, isLive = false, state, submit, children }
   }
   // The page may be left before the typing pauses.
   useEffect(() => () => waiting.current && storeNow(waiting.current.form), [])
-  // The browser asks before it reloads or closes the tab.
-  useEffect(() => {
-    const keep = (event: Event) => state && state.peek() !== 'saved' && event.preventDefault()
-    addEventListener('beforeunload', keep)
-    return () => removeEventListener('beforeunload', keep)
-  }, [state])
+  useEffect(() => (asksBeforeLeaving ? guardForm(saveState) : undefined), [asksBeforeLeaving, saveState])
   const onSubmit = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
     begin(event.currentTarget)

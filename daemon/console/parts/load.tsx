@@ -4,6 +4,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { RequestError } from '../api.ts'
 import { endedBecause, token } from '../session.ts'
+import type { CursorParameter } from './page.tsx'
 
 export interface Loading<T> {
   readonly value: T | undefined
@@ -145,7 +146,7 @@ export function asRequestError(error: unknown): RequestError {
 interface EmptyProps {
   readonly title: string
   /** The parameter of the address that has the cursor of the table; default `cursor`. */
-  readonly parameter?: 'cursor' | 'messages'
+  readonly parameter?: CursorParameter
   readonly children?: ComponentChildren
 }
 

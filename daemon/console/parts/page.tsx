@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { isPortal } from '../session.ts'
 
@@ -8,7 +8,12 @@ export interface Back {
   readonly text: string
 }
 
-/** A view with its title. */
+let isFirstView = true
+
+/**
+ * A view with its title. When another view was opened by a link or a key, the title gets the focus, so that screen readers
+ * read it and the next Tab is inside the view.
+ */
 export function Page({
   title,
   actions,
@@ -23,6 +28,13 @@ export function Page({
   useEffect(() => {
     document.title = isPortal ? title : `${title} · mailkeep`
   }, [title])
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    const { activeElement } = document
+    const isInView = activeElement !== document.body && activeElement?.closest('main, dialog')
+    if (!isFirstView && !isInView) heading.current?.focus({ preventScroll: true })
+    isFirstView = false
+  }, [])
   return (
     <>
       {back && (
@@ -31,7 +43,9 @@ export function Page({
         </a>
       )}
       <header class="head">
-        <h1 tabIndex={-1}>{title}</h1>
+        <h1 ref={heading} tabIndex={-1}>
+          {title}
+        </h1>
         {actions && <div class="actions">{actions}</div>}
       </header>
       {children}
@@ -85,10 +99,13 @@ export interface Meta {
   readonly prev_cursor: string | null
 }
 
+/** A parameter of the address that has the cursor of a listing. */
+export type CursorParameter = 'cursor' | 'messages' | 'history'
+
 interface PagerProps {
   readonly meta: Meta
   /** The parameter of the address that has the cursor. A second table of a page needs its own. */
-  readonly parameter?: 'cursor' | 'messages'
+  readonly parameter?: CursorParameter
 }
 
 /** Links to the pages before and after this one. */

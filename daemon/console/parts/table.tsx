@@ -1,7 +1,7 @@
 /** Tables of records, with the pages of their listing. */
 import type { ComponentChildren } from 'preact'
 import { Loaded, type Loading, useLoad } from './load.tsx'
-import { type Meta, Pager, useQuery } from './page.tsx'
+import { type CursorParameter, type Meta, Pager, useQuery } from './page.tsx'
 import { Time } from './time.tsx'
 
 export interface Column<T> {
@@ -67,7 +67,7 @@ interface ListingProps<T> extends Omit<TableProps<T>, 'rows'> {
   /** Replaces a table without rows. */
   readonly empty: ComponentChildren
   /** The parameter of the address that has the cursor. A second table of a page needs its own. */
-  readonly parameter?: 'cursor' | 'messages'
+  readonly parameter?: CursorParameter
 }
 
 /** One page of a listing, with links to the others. */

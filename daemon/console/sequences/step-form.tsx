@@ -35,7 +35,7 @@ export function StepForm({ sequenceId, step, cancel, save }: StepFormProps) {
   return (
     <div class="compose">
       <div ref={place} class="card" onInput={showLater}>
-        <Form action="Save step" cancel={cancel} submit={submit}>
+        <Form action="Save step" cancel={cancel} asksBeforeLeaving submit={submit}>
           <Field
             label="Hours after the step before"
             name="hours"

@@ -8,6 +8,7 @@ import { ErrorBox } from '../parts/load.tsx'
 import { Notices } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { ignoreRepeatedPresses } from '../parts/press.ts'
+import { leaveFor, noteView } from '../parts/unsaved.tsx'
 import { endedBecause, isPortal, may, noteToken, signOut, token } from '../session.ts'
 import { isHelpOpen, listenForKeys } from './keyboard.ts'
 import { isWithin, sections } from './sections.ts'
@@ -15,9 +16,10 @@ import { SignIn, SignInAgain } from './sign-in.tsx'
 
 /** The frame of every view: navigation, keys, notices and questions. */
 export function Shell({ children }: { children: ComponentChildren }) {
-  const { path, route } = useLocation()
+  const { path, url, route } = useLocation()
   const [isMenuOpen, setMenuOpen] = useState(false)
-  useEffect(() => listenForKeys((href) => route(href)), [])
+  useEffect(() => listenForKeys((href) => void leaveFor(href)), [])
+  useEffect(() => noteView({ url, open: route }), [url])
   useEffect(() => ignoreRepeatedPresses(), [])
   useEffect(() => setMenuOpen(false), [path])
   useEffect(() => {

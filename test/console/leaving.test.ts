@@ -1,0 +1,110 @@
+/** Pages that are left, by a link, a key or the Back button, and what becomes of words that are not saved. */
+import assert from 'node:assert/strict'
+import type { Page } from 'playwright-core'
+import { consoleTest, heading, loaded } from './world.ts'
+
+interface Sequence {
+  readonly steps: readonly { readonly subject: string }[]
+}
+
+const step = { delay_seconds: 0, subject: 'Welcome', html: '<p>{{ unsubscribe_url }}</p>' }
+
+/** Answers the question before a page is left. */
+async function answer(page: Page, button: 'Leave' | 'Cancel'): Promise<void> {
+  const dialog = page.getByRole('dialog', { name: 'Leave without saving?' })
+  await dialog.getByRole('button', { name: button }).click()
+  await dialog.waitFor({ state: 'detached' })
+}
+
+consoleTest(
+  'a step that is not saved is not lost by a link, a key or the Back button',
+  async ({ page, visit, data }) => {
+    await data('POST', '/sequences', { name: 'Welcome' })
+    await data('PUT', '/sequences/1/steps', { steps: [step] })
+    await visit('/console/sequences')
+    await page.getByRole('link', { name: 'Welcome' }).click()
+    await heading(page, 'Welcome')
+    await page.getByRole('button', { name: 'Edit Welcome' }).click()
+    const subject = page.getByLabel('Subject')
+    await subject.fill('A long letter')
+    await page.getByRole('link', { name: 'Contacts' }).click()
+    await answer(page, 'Cancel')
+    await page.getByRole('button', { name: 'Save step' }).focus()
+    await page.keyboard.press('g')
+    await page.keyboard.press('c')
+    await answer(page, 'Cancel')
+    await page.goBack()
+    await answer(page, 'Cancel')
+    await heading(page, 'Welcome')
+    assert.match(page.url(), /\/console\/sequences\/1$/)
+    assert.equal(await subject.inputValue(), 'A long letter')
+    await page.getByRole('button', { name: 'Save step' }).click()
+    await page.getByText('The steps are saved.').waitFor()
+    assert.equal((await data<Sequence>('GET', '/sequences/1')).steps[0]!.subject, 'A long letter')
+    await page.getByRole('link', { name: 'Contacts' }).click()
+    await heading(page, 'Contacts')
+  },
+)
+
+consoleTest('a page is left without saving if the user says so', async ({ page, visit }) => {
+  await visit('/console/contacts')
+  await page.getByRole('link', { name: 'Page settings' }).click()
+  await heading(page, 'Page settings')
+  await page.getByLabel('Name', { exact: true }).fill('Acme')
+  await page.goBack()
+  await answer(page, 'Leave')
+  await heading(page, 'Contacts')
+  await page.getByRole('link', { name: 'Page settings' }).click()
+  await heading(page, 'Page settings')
+  assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), '')
+  await page.getByRole('link', { name: 'Contacts' }).click()
+  await heading(page, 'Contacts')
+})
+
+consoleTest(
+  'the title of a view that was opened has the focus, and Tab goes on in the view',
+  async ({ page, visit, data }) => {
+    await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
+    await visit('/console/contacts')
+    await loaded(page)
+    const focused = () => page.evaluate('document.activeElement.textContent')
+    await page.keyboard.press('Tab')
+    assert.equal(await focused(), 'Skip to the content')
+    await page.getByRole('link', { name: 'Ada' }).focus()
+    await page.keyboard.press('Enter')
+    await page.locator('h1:focus', { hasText: 'Ada' }).waitFor()
+    await page.keyboard.press('Tab')
+    assert.equal(await focused(), 'Edit')
+    await page.getByRole('link', { name: 'Lists' }).click()
+    await page.locator('h1:focus', { hasText: 'Lists' }).waitFor()
+  },
+)
+
+consoleTest('an address that is stored is shown, and not overwritten', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
+  await data('POST', '/contacts/1/unsubscribe')
+  await visit('/console/contacts')
+  await page.getByRole('button', { name: 'New contact' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('E-mail').fill('ADA@example.org')
+  await dialog.getByLabel('Name', { exact: true }).fill('Eve')
+  await page.getByRole('button', { name: 'Create contact' }).click()
+  await page.getByText('ada@example.org is a contact already. Nothing was changed.').waitFor()
+  await heading(page, 'Ada')
+})
+
+consoleTest('the history of a contact is read page by page', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
+  for (let n = 0; n < 13; n++) {
+    await data('POST', '/contacts/1/unsubscribe')
+    await data('POST', '/contacts/1/resubscribe')
+  }
+  await visit('/console/contacts/1')
+  const entries = page.locator('.history li')
+  await entries.nth(19).waitFor()
+  await page.getByRole('link', { name: 'Next →' }).click()
+  await entries.nth(6).waitFor({ state: 'detached' })
+  assert.equal(await entries.count(), 6)
+  await page.getByRole('link', { name: '← Previous' }).click()
+  await entries.nth(19).waitFor()
+})
