@@ -97,8 +97,7 @@ function parse(command: Command, words: readonly string[]): { args: string[]; fl
       if (takesNext) at++
     } else if (assigned === undefined && kinds.get(word.replace(/^--no-/, '')) === 'boolean') {
       addFlag(flags, word.slice(5), false)
-    } else if (name === 'json') throw takesNoValue(name)
-    else throw unknownFlag(word, [...kinds.keys()], nameOf(command).join(' '))
+    } else throw unknownFlag(word, [...kinds.keys()], nameOf(command).join(' '))
   }
   return { args, flags }
 }
@@ -152,15 +151,11 @@ function ownFlags(command: Command, flags: GivenFlags): Record<string, string> {
     if (value === undefined && !required) continue
     if (value === undefined) throw missingFlag(command, name)
     if (typeof value !== 'string') throw new CliError(`--${name} needs one value.`, usageExitCode)
-    if (shape === undefined && value !== '') throw takesNoValue(name)
+    if (shape === undefined && value !== '') throw new CliError(`--${name} takes no value.`, usageExitCode)
     if (shape !== undefined && value === '') throw new CliError(`--${name} needs one value.`, usageExitCode)
     own[name] = value
   }
   return own
-}
-
-function takesNoValue(name: string): CliError {
-  return new CliError(`--${name} takes no value.`, usageExitCode)
 }
 
 function missingFlag(command: Command, flag: string): CliError {

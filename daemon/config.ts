@@ -152,7 +152,7 @@ function invalidSetting(issue: v.BaseIssue<unknown>, given: ReadonlyMap<string, 
   // A URL may hold a password before its @.
   const isSecret = fileSettings.has(name) || value.includes('@')
   const shown = isSecret ? '' : `, not ${JSON.stringify(value.slice(0, 100))}`
-  return new CliError(`${source} ${issue.message}${shown}.`)
+  return new CliError(`${source} ${issue.message}${shown}.`, source.startsWith('--') ? 2 : 1)
 }
 
 function configFrom(settings: Settings): Omit<Config, 'adminTokenFile'> {
@@ -234,7 +234,7 @@ function unknownVariables(env: Environment): string[] {
 export function unknownFlag(token: string, known: readonly string[] = [], command = ''): CliError {
   const given = token.replace(/=.*$/s, '')
   const flag = given.replace(/^-+/, '')
-  if (flag === 'help' || flag === 'version') return new CliError(`${given} takes no value.`, 2)
+  if (['help', 'version', 'json'].includes(flag)) return new CliError(`${given} takes no value.`, 2)
   const secret = [...secretSettings].find((name) => flagOf(name) === flag)
   if (!secret) {
     const meant = nearest(flag, [...known, 'json', 'help'])

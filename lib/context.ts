@@ -14,6 +14,7 @@ import type { MailPort } from './sending/settings.ts'
 import type { Scope } from './storage/statement.ts'
 import type { Within } from './storage/transaction.ts'
 import { type Clock, type Timestamp, timestamp } from './time.ts'
+import type { WebhookEvent } from './webhooks/receiver.ts'
 import type { EventType } from './webhooks/schema.ts'
 import type { WebhookPort } from './webhooks/settings.ts'
 
@@ -95,13 +96,10 @@ export interface Local {
   readonly onContactRead?: (contactId: number) => void
 }
 
-/** A raised event. */
-export interface RaisedEvent {
-  readonly clientId: number
-  readonly type: EventType
-  readonly created_at: Timestamp
-  readonly data: object
-}
+/** A raised event. Its type says which data it has. */
+export type RaisedEvent<Type extends EventType = EventType> = {
+  [Each in Type]: Omit<Extract<WebhookEvent, { type: Each }>, 'id'> & { readonly clientId: number }
+}[Type]
 
 /** A context inside a transaction. */
 export type Tx = Within<Context>

@@ -16,7 +16,6 @@ import { sqlite } from './storage/sqlite.ts'
 import { TestClock } from './testing/clock.ts'
 import { type CapturedMail, CapturingTransport, checkMailReply, type MailReply } from './testing/mail.ts'
 import { type CapturedDelivery, CapturingSender, checkReply, type Reply } from './testing/sender.ts'
-import type { WebhookEvent } from './webhooks/receiver.ts'
 import { type EventType, eventTypes, extensionEventTypes } from './webhooks/schema.ts'
 
 export type { Duration, DurationUnit, TestClock } from './testing/clock.ts'
@@ -38,9 +37,7 @@ export interface ContactPlace {
 }
 
 /** A raised event. For several types it is a union, and `type` narrows `data`. */
-export type KitEvent<Type extends EventType = EventType> = {
-  [Each in Type]: Omit<Extract<WebhookEvent, { type: Each }>, 'id'> & { readonly clientId: number }
-}[Type]
+export type KitEvent<Type extends EventType = EventType> = RaisedEvent<Type>
 
 /** The mailkeep of one test. */
 export interface TestKit extends AsyncDisposable {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { groupBy } from '../collections.ts'
-import { type Context, now, type Tx } from '../context.ts'
+import { type Context, now, type RaisedEvent, type Tx } from '../context.ts'
 import type { Timestamp } from '../time.ts'
 import { bodyOf } from './event-body.ts'
 import * as queries from './outbox-queries.ts'
@@ -135,7 +135,7 @@ function report(tx: Tx, type: EventType, created_at: Timestamp, data: object): v
   const { clientId, logger, local, transaction } = tx
   const { onEvent } = local.webhooks
   if (!onEvent) return
-  const call = async () => onEvent({ clientId, type, created_at, data })
+  const call = async () => onEvent({ clientId, type, created_at, data } as RaisedEvent)
   transaction.afterCommit(() => {
     call().catch((error) => logger.error({ err: error, type }, 'onEvent failed'))
   })
