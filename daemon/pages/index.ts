@@ -1,6 +1,13 @@
 /** Pages on which contacts unsubscribe, choose lists and topics, and confirm. They are reached by signed links. */
 import { isIP } from 'node:net'
-import { type Caller, type LinkPurpose, type Mailkeep, MailkeepError, type OpenedLink } from '../../lib/index.ts'
+import {
+  type Caller,
+  isMailkeepError,
+  type LinkPurpose,
+  type Mailkeep,
+  MailkeepError,
+  type OpenedLink,
+} from '../../lib/index.ts'
 import { checkApiOptions, type ErrorLog, errorLogOf } from '../api/api-options.ts'
 import { type ResponseContext, requestIdOf } from '../api/encode.ts'
 import { methodNotAllowed, nothingHere, toPublicError } from '../api/errors.ts'
@@ -97,15 +104,20 @@ async function answerPage(state: PagesState, request: ApiRequest, context: Respo
   const language = settings.language ?? languageOf(header(request, 'accept-language') ?? '')
   const values = { email: link.contact.email, list: await listNameOf(state, link) }
   const say = textsOf(language, settings.texts, values)
-  const visitAs = (source: Caller['source']): Visit => {
+  const visitAs = (source: Caller['source'], opened = link): Visit => {
     const caller = { source, ip: address, userAgent: header(request, 'user-agent') }
-    return { ...link, client: state.mailkeep.forClient(link.clientId, caller), say }
+    return { ...opened, client: state.mailkeep.forClient(opened.clientId, caller), say }
   }
   const { page, source } = pages[purpose]
   if (request.method !== 'POST') return contentPage(context, language, await page.show(visitAs(source)), settings)
   const form = await readForm(request)
   const isOneClick = purpose === 'unsubscribe' && /^one-click$/i.test(String(form.get('List-Unsubscribe')))
-  const content = await page.submit(visitAs(isOneClick ? 'one_click' : source), form)
+  const actual = isOneClick ? 'one_click' : source
+  const content = await page.submit(visitAs(actual), form).catch(async (error: unknown) => {
+    if (!isMailkeepError(error, 'not_found')) throw error
+    // The contact may have just been merged into another one, for which the link works.
+    return page.submit(visitAs(actual, await state.mailkeep.links.open(token, purpose)), form)
+  })
   // RFC 8058, 3.2: the sender of the request is a mail program, which shows nothing.
   if (isOneClick) return emptyPage(context)
   return contentPage(context, language, content, settings)

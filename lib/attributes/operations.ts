@@ -6,12 +6,12 @@ import { lockBatches } from '../jobs/batch-queue.ts'
 import { inBatches } from '../jobs/batches.ts'
 import {
   again,
-  deleteInTwoPasses,
   done,
   type Job,
   type JobHandlers,
   type JobResult,
   maxRowsPerBatch,
+  runInTwoPasses,
   runOrEnqueue,
   secondPassDelayMs,
 } from '../jobs/operations.ts'
@@ -51,7 +51,7 @@ export async function updateAttributeSettings(ctx: Context, input: AttributeSett
     for (const { id, name } of stored) {
       if (names.delete(name)) continue
       await queries.deleteIndexed(tx, { client_id: tx.clientId, id })
-      await deleteInTwoPasses(tx, clearAttribute, { targetId: id })
+      await runInTwoPasses(tx, clearAttribute, { targetId: id })
     }
     for (const name of names) {
       const row = await queries.insertIndexed(tx, { client_id: tx.clientId, name })

@@ -63,7 +63,11 @@ export async function suppress(
   const email_key = fold(email)
   const key = { client_id: tx.clientId, email_hash: tx.local.addresses.of(tx.clientId, email_key) }
   const row = await queries.insertSuppression(tx, { ...key, email, email_key, reason, created_at: now(tx) })
-  if (!row) return { suppression: suppressionFrom((await queries.findSuppression(tx, key))!), created: false }
+  if (!row) {
+    const stored = await queries.findSuppression(tx, key)
+    // Without it, another transaction has just deleted it.
+    return stored ? { suppression: suppressionFrom(stored), created: false } : await suppress(tx, email, reason)
+  }
   await audit(tx, 'suppression.created', row.id)
   return { suppression: suppressionFrom(row), created: true }
 }

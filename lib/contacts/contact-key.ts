@@ -23,12 +23,12 @@ export const Key = v.lazy((value): v.GenericSchema<ContactKey> => (isRecord(valu
  * @throws MailkeepError `not_found`; `validation_failed` on `contactId` or `email`.
  */
 export async function contactIdOf(ctx: Context, key: ContactKey): Promise<number> {
-  if (!(isRecord(key) && Object.hasOwn(key, 'email'))) {
+  const email_key = addressOf(key)
+  if (email_key === undefined) {
     requireId('contactId', key)
     return key
   }
-  const { email } = parse(Address, key)
-  const found = await queries.findIdByEmail(ctx, { client_id: ctx.clientId, email_key: fold(email) })
+  const found = await queries.findIdByEmail(ctx, { client_id: ctx.clientId, email_key })
   if (!found) throw notFound('contact')
   return found.id
 }
@@ -46,8 +46,15 @@ export async function requireContact(ctx: Context, key: ContactKey): Promise<num
  * @throws MailkeepError `not_found`, `validation_failed`
  */
 export async function lockContact(tx: Tx, key: ContactKey): Promise<StoredContact> {
-  const id = await contactIdOf(tx, key)
-  const stored = await queries.lockContact(tx, { client_id: tx.clientId, id })
+  const address = addressOf(key)
+  const stored = await (address === undefined
+    ? queries.lockContact(tx, { client_id: tx.clientId, id: await contactIdOf(tx, key) })
+    : queries.lockContactByEmail(tx, { client_id: tx.clientId, email_key: address }))
   if (!stored) throw notFound('contact')
   return stored
+}
+
+/** Returns the folded address that names a contact; undefined if an id does. @throws MailkeepError `validation_failed` */
+function addressOf(key: ContactKey): string | undefined {
+  return isRecord(key) && Object.hasOwn(key, 'email') ? fold(parse(Address, key).email) : undefined
 }

@@ -38,7 +38,12 @@ export const insertMerged = statement.affected(
   (db, row) => db.insertInto('mailkeep_merged_contact').values(row),
 )
 
-/** Returns the contact that a contact was merged into. */
+/** Returns the contact that a contact was merged into, also if that one was merged into another one since. */
+export const findTarget = statement({ contact_id: int }, (db, p) =>
+  db.selectFrom('mailkeep_merged_contact').select('into_id').where('contact_id', '=', p.contact_id),
+)
+
+/** Returns the contact that the contact of a link was merged into. */
 export const findMerged = statement({ client_id: int, contact_id: int, uuid: text }, (db, p) =>
   db
     .selectFrom('mailkeep_merged_contact')

@@ -6,7 +6,7 @@ import type { Context, Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { moveResultsOfContact } from '../idempotency/operations.ts'
 import { type BatchStep, inBatches } from '../jobs/batches.ts'
-import { type JobHandlers, runOrEnqueue } from '../jobs/operations.ts'
+import { type JobHandlers, runInTwoPasses } from '../jobs/operations.ts'
 import { findLists } from '../lists/operations.ts'
 import { closedObject, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -118,7 +118,7 @@ const mergeKind = 'merge contact'
 
 /**
  * Moves the stored events and answers that show a merged contact, so that an erasure of the person finds them. If the
- * target was erased before that, they are erased too.
+ * target was merged too before that, they belong to the contact that stays. If it was erased, they are erased.
  *
  * @param more Further steps of a merge, of slices above this one.
  */
@@ -126,12 +126,20 @@ export function mergeJobs(more: readonly BatchStep[]): JobHandlers {
   const moveAll = inBatches(...more, moveHistoryOfContact, moveEventsOfContact, moveResultsOfContact)
   return {
     [mergeKind]: async (tx, job) => {
-      const { into } = job.state as { into: number }
-      const target = await queries.lockContact(tx, { client_id: tx.clientId, id: into })
-      const handler = target ? moveAll : tx.local.jobs.handlers[clearContact]!
-      return await handler(tx, job)
+      const into = await lockTarget(tx, job.targetId)
+      if (into === undefined) return await tx.local.jobs.handlers[clearContact]!(tx, job)
+      return await moveAll(tx, { ...job, state: { into } })
     },
   }
+}
+
+/** Locks the contact that stays. Returns undefined if it was erased. */
+async function lockTarget(tx: Tx, mergedId: number): Promise<number | undefined> {
+  const found = await mergeQueries.findTarget(tx, { contact_id: mergedId })
+  if (!found) return undefined
+  const { into_id: id } = found
+  // Without it, another transaction has just merged or erased the target.
+  return (await queries.lockContact(tx, { client_id: tx.clientId, id })) ? id : await lockTarget(tx, mergedId)
 }
 
 async function deleteSource(tx: Tx, { id }: StoredContact, into: number): Promise<void> {
@@ -139,6 +147,6 @@ async function deleteSource(tx: Tx, { id }: StoredContact, into: number): Promis
   const { search, uuid, email } = (await queries.deleteContact(tx, { client_id: tx.clientId, id }))!
   tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: search, after: null })
   await mergeQueries.insertMerged(tx, { contact_id: id, client_id: tx.clientId, uuid, into_id: into })
-  await runOrEnqueue(tx, mergeKind, { targetId: id, state: { into } })
+  await runInTwoPasses(tx, mergeKind, { targetId: id })
   await raiseDeleted(tx, { id, uuid, email })
 }

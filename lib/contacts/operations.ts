@@ -4,7 +4,7 @@ import type { HistoryEntry } from '../consent/schema.ts'
 import { forgetAddress, suppressErased } from '../consent/suppressions.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
-import { runOrEnqueue } from '../jobs/operations.ts'
+import { runInTwoPasses } from '../jobs/operations.ts'
 import { getList } from '../lists/operations.ts'
 import type { Page, PageInput } from '../page.ts'
 import { parse } from '../parse.ts'
@@ -209,7 +209,7 @@ export async function eraseContact(tx: Tx, id: number, suppress = false): Promis
   await audit(tx, 'contact.deleted', id)
   if (suppress) await suppressErased(tx, deleted.email)
   else await forgetAddress(tx, deleted.email)
-  await runOrEnqueue(tx, clearContact, { targetId: id })
+  await runInTwoPasses(tx, clearContact, { targetId: id })
   await raiseDeleted(tx, { id, uuid: deleted.uuid, email: deleted.email })
   return true
 }

@@ -89,11 +89,11 @@ export async function runOrEnqueue(tx: Tx, kind: string, { targetId = 0, state =
 }
 
 /**
- * Deletes the rows of a deleted record as `runOrEnqueue` does. If the database has concurrent writers, a job repeats it
- * later, because a transaction that began before the deletion may still add rows. Locking the record instead would make
- * the deletion wait for those transactions.
+ * Changes the rows of a record as `runOrEnqueue` does. If the database has concurrent writers, a job repeats it later,
+ * because a transaction that began before the change may still add rows. Locking the record instead would make the change
+ * wait for those transactions.
  */
-export async function deleteInTwoPasses(tx: Tx, kind: string, job: NewJob): Promise<void> {
+export async function runInTwoPasses(tx: Tx, kind: string, job: NewJob): Promise<void> {
   await runOrEnqueue(tx, kind, job)
   if (tx.storage.dialect.concurrentWriters) await enqueue(tx, kind, job, tx.clock() + secondPassDelayMs)
 }

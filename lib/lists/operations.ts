@@ -3,7 +3,7 @@ import { audit } from '../audit/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { type BatchStep, inBatches } from '../jobs/batches.ts'
-import { deleteInTwoPasses, type JobHandlers } from '../jobs/operations.ts'
+import { type JobHandlers, runInTwoPasses } from '../jobs/operations.ts'
 import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -45,6 +45,12 @@ export async function getList(ctx: Context, id: number): Promise<List> {
   const row = await queries.findList(ctx, { client_id: ctx.clientId, id })
   if (!row) throw notFound('list')
   return listFrom(row)
+}
+
+/** Locks a list, so that it is not deleted before this transaction ends. @throws MailkeepError `not_found` */
+export async function lockList(tx: Tx, id: number): Promise<void> {
+  requireId('listId', id)
+  if (!(await queries.lockList(tx, { client_id: tx.clientId, id }))) throw notFound('list')
 }
 
 /** Returns the client's lists among these ids, by id. */
@@ -103,12 +109,12 @@ export async function updateList(ctx: Context, id: number, input: ListChangeInpu
  */
 export async function deleteList(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
-    await getList(tx, id)
+    await lockList(tx, id)
     const topics = await queries.listTopicIds(tx, { list_id: id })
     await queries.deleteList(tx, { client_id: tx.clientId, id })
     await audit(tx, 'list.deleted', id)
     await tx.local.onListDeleted(tx, id)
     const state: ClearedList = { topics: topics.map((topic) => topic.id) }
-    await deleteInTwoPasses(tx, clearList, { targetId: id, state })
+    await runInTwoPasses(tx, clearList, { targetId: id, state })
   })
 }

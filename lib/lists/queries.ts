@@ -10,6 +10,16 @@ export const findList = statement({ client_id: int, id: int }, (db, p) =>
   db.selectFrom('mailkeep_list').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
 )
 
+/** Locks the list, so that it is not deleted before this transaction ends. */
+export const lockList = statement({ client_id: int, id: int }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_list')
+    .select('id')
+    .where('client_id', '=', p.client_id)
+    .where('id', '=', p.id)
+    .modifyEnd(dialect.forUpdate),
+)
+
 export const listListsByIds = statement.all({ client_id: int, ids: ints }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_list')

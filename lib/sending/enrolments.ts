@@ -2,7 +2,7 @@
 import { audit } from '../audit/operations.ts'
 import { groupBy } from '../collections.ts'
 import type { Change } from '../consent/history.ts'
-import { type ContactKey, contactIdOf } from '../contacts/contact-key.ts'
+import { type ContactKey, contactIdOf, lockContact } from '../contacts/contact-key.ts'
 import { getContact } from '../contacts/reading.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, isMailkeepError, notFound } from '../errors.ts'
@@ -57,7 +57,10 @@ export async function enrolContact(ctx: Context, sequenceId: number, input: Enro
   const { contact_id } = parse(NewEnrolment, input)
   return transact(ctx, async (tx) => {
     const { list_id } = await lockSequence(tx, sequenceId)
-    const contact = await requireExists('contact_id', () => getContact(tx, contact_id))
+    const contact = await requireExists('contact_id', async () => {
+      const { id } = await lockContact(tx, contact_id)
+      return await getContact(tx, id)
+    })
     if (contact.unsubscribed_at) throw invalid('contact_id', 'The contact has unsubscribed.')
     const places = await queries.listPlaces(tx, { sequence_id: sequenceId })
     const key = { sequence_id: sequenceId, contact_id: contact.id }
@@ -128,7 +131,7 @@ export async function advance(tx: Tx, { sequenceId, contactId, stepId, messageId
   const sequence = await queries.findSequence(tx, { client_id: tx.clientId, id: sequenceId })
   if (!sequence) return
   const ofMessage = { sequence_id: sequenceId, contact_id: contactId, message_id: messageId }
-  const enrolment = await queries.findEnrolmentOfMessage(tx, ofMessage)
+  const enrolment = await queries.lockEnrolmentOfMessage(tx, ofMessage)
   const places = await queries.listPlaces(tx, { sequence_id: sequenceId })
   const summary = sequenceSummaryFrom(sequence)
   if (isSent) {

@@ -67,7 +67,7 @@ export const skipPending = statement.affected(
   { newsletter_id: int, limit: int },
   (_, p, dialect) => sql`update mailkeep_message set status = 'skipped', reason = 'cancelled' where id in
     (select id from mailkeep_message where newsletter_id = ${p.newsletter_id} and status = 'pending'
-      and lease_until is null order by due_at limit ${p.limit} ${dialect.forUpdateSkipLocked})`,
+      and lease_until is null order by due_at limit ${p.limit} ${dialect.forUpdate})`,
 )
 
 /** Ends messages of an earlier enrolment that wait for their next attempt. */

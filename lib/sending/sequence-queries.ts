@@ -135,15 +135,18 @@ export const findEnrolment = statement({ sequence_id: int, contact_id: int }, (d
     .where('contact_id', '=', p.contact_id),
 )
 
-/** Finds the active enrolment that a message belongs to. A message from before `since` is of an earlier step or enrolment. */
-export const findEnrolmentOfMessage = statement({ sequence_id: int, contact_id: int, message_id: int }, (db, p) =>
-  db
-    .selectFrom('mailkeep_enrolment')
-    .select(['id', 'last_step_id'])
-    .where('sequence_id', '=', p.sequence_id)
-    .where('contact_id', '=', p.contact_id)
-    .where('status', '=', sql.lit('active' as const))
-    .where('since', '<=', sql<string>`(select created_at from mailkeep_message where id = ${p.message_id})`),
+/** Locks the active enrolment that a message belongs to. A message from before `since` is of an earlier step or enrolment. */
+export const lockEnrolmentOfMessage = statement(
+  { sequence_id: int, contact_id: int, message_id: int },
+  (db, p, dialect) =>
+    db
+      .selectFrom('mailkeep_enrolment')
+      .select(['id', 'last_step_id'])
+      .where('sequence_id', '=', p.sequence_id)
+      .where('contact_id', '=', p.contact_id)
+      .where('status', '=', sql.lit('active' as const))
+      .where('since', '<=', sql<string>`(select created_at from mailkeep_message where id = ${p.message_id})`)
+      .modifyEnd(dialect.forUpdate),
 )
 
 const start = { client_id: int, sequence_id: int, is_member: bool, since: time, due_at: nullable(time) }

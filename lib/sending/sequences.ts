@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { audit } from '../audit/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
-import { runOrEnqueue } from '../jobs/operations.ts'
-import { getList } from '../lists/operations.ts'
+import { runInTwoPasses, runOrEnqueue } from '../jobs/operations.ts'
+import { lockList } from '../lists/operations.ts'
 import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -140,7 +140,7 @@ export async function deleteSequence(ctx: Context, id: number): Promise<void> {
     await lockSequence(tx, id)
     await queries.deleteSequence(tx, { client_id: tx.clientId, id })
     await audit(tx, 'sequence.deleted', id)
-    await runOrEnqueue(tx, clearSequence, { targetId: id })
+    await runInTwoPasses(tx, clearSequence, { targetId: id })
   })
 }
 
@@ -157,7 +157,7 @@ export async function setSteps(ctx: Context, id: number, input: StepsInput): Pro
     await saveSettings(tx, await lockSequence(tx, id))
     await writeSteps(tx, id, steps)
     await audit(tx, 'sequence.updated', id)
-    await runOrEnqueue(tx, rescheduleSequence, { targetId: id, state: { after: 0 } })
+    await runInTwoPasses(tx, rescheduleSequence, { targetId: id, state: { after: 0 } })
     return await getSequence(tx, id)
   })
 }
@@ -213,6 +213,6 @@ export async function lockSequence(tx: Tx, id: number): Promise<SequenceSummary>
 }
 
 async function requireReferences(tx: Tx, listId: number | null, identityId: number | null): Promise<void> {
-  if (listId !== null) await requireExists('list_id', () => getList(tx, listId))
+  if (listId !== null) await requireExists('list_id', () => lockList(tx, listId))
   if (identityId !== null) await requireSender(tx, identityId)
 }

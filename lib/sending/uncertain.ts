@@ -2,6 +2,7 @@
 import { now, type Tx } from '../context.ts'
 import { again, done, type Job, type JobHandlers, type JobResult, maxRowsPerBatch } from '../jobs/operations.ts'
 import * as messages from './message-queries.ts'
+import { lockNewsletter } from './newsletter-queries.ts'
 import { addCounts } from './preparing.ts'
 
 /** The stored names of the jobs. */
@@ -19,6 +20,9 @@ interface Decision {
 }
 
 async function changeMessages(tx: Tx, job: Job): Promise<JobResult> {
+  const newsletter = await lockNewsletter(tx, { client_id: tx.clientId, id: job.targetId })
+  const isResent = (job.state as Decision).uncertain === 'resend'
+  if (!newsletter || (isResent && newsletter.status === 'cancelled')) return done()
   const { count, isSkipped, result } = await changeBatch(tx, job, false)
   await addCounts(tx, job.targetId, { uncertain: -count, skipped: isSkipped ? count : 0 })
   return result

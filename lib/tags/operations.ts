@@ -4,7 +4,7 @@ import { lockClient } from '../clients/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { inBatches } from '../jobs/batches.ts'
-import { deleteInTwoPasses, type JobHandlers } from '../jobs/operations.ts'
+import { type JobHandlers, runInTwoPasses } from '../jobs/operations.ts'
 import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { fold, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -69,7 +69,7 @@ export async function deleteTag(ctx: Context, id: number): Promise<void> {
     requireId('tagId', id)
     if (!(await queries.deleteTag(tx, { client_id: tx.clientId, id }))) throw notFound('tag')
     await audit(tx, 'tag.deleted', id)
-    await deleteInTwoPasses(tx, clearTag, { targetId: id })
+    await runInTwoPasses(tx, clearTag, { targetId: id })
   })
 }
 

@@ -3,7 +3,7 @@ import { audit } from '../audit/operations.ts'
 import { type Context, now } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { inBatches } from '../jobs/batches.ts'
-import { deleteInTwoPasses, type JobHandlers } from '../jobs/operations.ts'
+import { type JobHandlers, runInTwoPasses } from '../jobs/operations.ts'
 import { getList } from '../lists/operations.ts'
 import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
@@ -102,6 +102,6 @@ export async function deleteTopic(ctx: Context, id: number): Promise<void> {
     requireId('topicId', id)
     if (!(await queries.deleteTopic(tx, { client_id: tx.clientId, id }))) throw notFound('topic')
     await audit(tx, 'topic.deleted', id)
-    await deleteInTwoPasses(tx, clearTopic, { targetId: id })
+    await runInTwoPasses(tx, clearTopic, { targetId: id })
   })
 }

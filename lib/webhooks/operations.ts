@@ -3,7 +3,7 @@ import { audit } from '../audit/operations.ts'
 import { lockClient } from '../clients/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, MailkeepError, notFound } from '../errors.ts'
-import { deleteInTwoPasses, maxRowsPerBatch } from '../jobs/operations.ts'
+import { maxRowsPerBatch, runInTwoPasses } from '../jobs/operations.ts'
 import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -123,7 +123,7 @@ export async function deleteEndpoint(ctx: Context, id: number): Promise<void> {
     if (!(await queries.deleteEndpoint(tx, { client_id: tx.clientId, id }))) throw notFound('endpoint')
     await audit(tx, 'endpoint.deleted', id)
     tx.transaction.afterCommit(() => tx.local.webhooks.abort(({ endpointId }) => endpointId === id))
-    await deleteInTwoPasses(tx, clearEndpoint, { targetId: id })
+    await runInTwoPasses(tx, clearEndpoint, { targetId: id })
   })
 }
 

@@ -120,7 +120,8 @@ async function replaceTags(tx: Tx, { results }: SavedContacts): Promise<ContactE
   if (wanted.size === 0) return []
   const tags = await findTagsByName(tx, [...wanted.values()].flat())
   const pairs = [...wanted].flatMap(([contact_id, names]) =>
-    names.map((name) => ({ contact_id, tag_id: tags.get(fold(name))!.id })),
+    // Another transaction may have just deleted a tag.
+    names.flatMap((name) => tags.get(fold(name)) ?? []).map(({ id: tag_id }) => ({ contact_id, tag_id })),
   )
   const removed = await queries.deleteOtherTags(tx, { contact_ids: [...wanted.keys()], pairs })
   return removed.map(({ contact_id, tag_id }) => ({ type: 'contact.untagged', contactId: contact_id, tagId: tag_id }))

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import * as v from 'valibot'
 import { type Context, now, type Tx } from '../../context.ts'
 import { invalid } from '../../errors.ts'
-import { deleteInTwoPasses } from '../../jobs/operations.ts'
+import { runInTwoPasses } from '../../jobs/operations.ts'
 import type { Page } from '../../page.ts'
 import { atMost, closedObject, parse, Text } from '../../parse.ts'
 import { transact } from '../../storage/transaction.ts'
@@ -136,6 +136,6 @@ async function removeSubscriber(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     if ((await deleteSubscriber(tx, { id })) === 0) return
     tx.transaction.afterCommit(() => tx.local.webhooks.abort(({ endpointId }) => endpointId === id))
-    await deleteInTwoPasses(tx, clearEndpoint, { targetId: id })
+    await runInTwoPasses(tx, clearEndpoint, { targetId: id })
   })
 }
