@@ -44,6 +44,9 @@ const awaitsElsewhere =
 
 const transactionIsOver = 'This transaction has ended: await every call inside it, and use its client nowhere else.'
 
+const notAwaited =
+  'The work of this transaction ended before one of its operations: await every call inside it, one after another.'
+
 /** Returns the error for a mistake in the calling code, as opposed to wrong input. */
 export function misuse(message: string): MailkeepError {
   return new MailkeepError('internal', message)
@@ -68,6 +71,8 @@ export class Transaction implements Connection {
   #running = 0
   /** Number of statements so far that may have changed rows. */
   #writes = 0
+  /** Number of parts that have not ended. */
+  #openParts = 0
   /** The error of a part that had written before it failed. */
   #broken: { readonly error: unknown } | undefined
   /** Why it refuses further statements. A string, because creating an Error each time costs as much as a statement. */
@@ -124,15 +129,18 @@ export class Transaction implements Connection {
 
   /**
    * Runs an operation as a part of the work. If it fails after it has written, the whole work fails with its error, even if
-   * the host's code catches that error.
+   * the host's code catches that error. The work also fails if it ends before the operation.
    */
   async part<T>(run: () => Promise<T>): Promise<T> {
     const before = this.#writes
+    this.#openParts += 1
     try {
       return await run()
     } catch (error) {
       if (this.#writes > before) this.#broken ??= { error }
       throw error
+    } finally {
+      this.#openParts -= 1
     }
   }
 
@@ -150,7 +158,11 @@ export class Transaction implements Connection {
           this.end()
           settle(value)
         }
-      const succeed = (value: T) => (this.#broken ? reject(this.#broken.error) : resolve(value))
+      const succeed = (value: T) => {
+        // The rest of a part that the work did not await would be refused, and half of it committed.
+        if (this.#openParts > 0) this.#broken ??= { error: misuse(notAwaited) }
+        return this.#broken ? reject(this.#broken.error) : resolve(value)
+      }
       work(this).then(endWith(succeed), endWith(reject))
     })
   }

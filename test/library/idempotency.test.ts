@@ -54,6 +54,27 @@ onEveryDatabase('work under a key', (open) => {
     assert.deepEqual([tags.length, await count('mailkeep_tag')], [300, 300])
   })
 
+  for (const [what, careless] of [
+    [
+      'that it did not await',
+      async ({ contacts }: ClientOperations) => void contacts.upsert({ email: 'a@example.org' }),
+    ],
+    [
+      'beside one that failed',
+      ({ contacts }: ClientOperations) =>
+        Promise.all([
+          contacts.upsert({ email: 'a@example.org', tags: ['vip'] }),
+          contacts.upsert({ email: 'no address' }),
+        ]).catch(() => 'ignored'),
+    ],
+  ] as const) {
+    test(`fails as a whole if it ends before an operation ${what}`, async (t) => {
+      const mk = await open(t, { start: false })
+      await assert.rejects(mk.acme.withIdempotencyKey('k', {}, careless), /await every call inside it/)
+      assert.deepEqual([(await mk.acme.contacts.list()).data, await rows(mk)], [[], 0])
+    })
+  }
+
   test('may catch the error of an operation that has written nothing', async (t) => {
     const { acme } = await open(t, { start: false })
     const { answer } = await acme.withIdempotencyKey('k', {}, async (client) => {
