@@ -4,9 +4,12 @@ import { parseTemplate, type Template } from './liquid.ts'
 
 const heading = { options: { uppercase: false } }
 
-/** Maximum characters and tags of html that are converted. They and the limits below bound the time. */
+/**
+ * Maximum characters of html that are converted, and maximum tags, lines and entities. They and the limits below bound the
+ * time and the text: every list and quotation around a line indents it once more.
+ */
 const maxHtmlCharacters = 200_000
-const maxHtmlTags = 20_000
+const maxHtmlParts = 20_000
 
 const convert = compile({
   wordwrap: false,
@@ -15,13 +18,13 @@ const convert = compile({
     { selector: 'img', format: 'skip' },
     ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, ...heading })),
   ],
-  limits: { maxDepth: 200, maxChildNodes: 20_000 },
+  limits: { maxDepth: 60, maxChildNodes: 20_000 },
 })
 
 /** Converts html to text. Links stay readable beside their text. Images are left out. */
 export function toPlainText(html: string): string {
-  const parts = html.slice(0, maxHtmlCharacters).split('<', maxHtmlTags)
-  return convert(parts.join('<'))
+  const parts = html.slice(0, maxHtmlCharacters).split(/(?=[<\n&])/, maxHtmlParts)
+  return convert(parts.join(''))
 }
 
 /** Private-use characters, which mark the place of an output in the text. */

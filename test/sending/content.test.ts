@@ -247,6 +247,25 @@ describe('hostile templates', () => {
     }
   })
 
+  test('the text of lines in many quotations or lists is bounded', () => {
+    for (const [level, depth] of [
+      ['<blockquote>', 190],
+      ['<blockquote>', 50],
+      ['<ul><li>', 25],
+    ] as const) {
+      for (const line of ['a\n', 'a<br>', 'a&#10;']) {
+        const html = `${link}${level.repeat(depth)}<pre>${line.repeat(190_000 / line.length)}`
+        const { text } = rendered({ html })
+        assert.ok(text.length < 3_000_000, `${level} ${depth} ${line}: ${text.length}`)
+      }
+    }
+  })
+
+  test('a text has what is in fifty levels of elements', () => {
+    const html = `${'<div>'.repeat(50)}<p>Deep</p>${link}`
+    assert.match(rendered({ html }).text, /Deep/)
+  })
+
   test('prototypes and functions cannot be reached', () => {
     const html =
       '[{{ contact.attributes.constructor }}{{ contact.attributes.__proto__ }}{{ contact.attributes.toString }}' +
