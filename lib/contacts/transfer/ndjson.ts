@@ -1,9 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import { fieldReader } from './columns.ts'
 import type { ReadOptions } from './csv.ts'
-import { maxBytesPerChunk, maxBytesPerRow, type Row, tooLong, unreadable } from './row.ts'
+import { maxBytesPerRow, type Row, tooLong, unreadable } from './row.ts'
 
 const lineFeed = 0x0a
+/** The bytes that are parsed before other work may run. They can be 2,000 lines that are not JSON, which take 40 ms. */
+const maxBytesPerRead = 4096
 const byteOrderMark = '\ufeff'
 
 /**
@@ -21,8 +23,8 @@ export async function* readNdjson(
     return { ...row, ...read(row.input), ...(keepSource && { source: row.input }) }
   })
   for await (const chunk of source) {
-    for (let at = 0; at < chunk.length; at += maxBytesPerChunk) {
-      yield lines.read(chunk.subarray(at, at + maxBytesPerChunk)) // also without rows: the reader may let other work run
+    for (let at = 0; at < chunk.length; at += maxBytesPerRead) {
+      yield lines.read(chunk.subarray(at, at + maxBytesPerRead)) // also without rows: the reader may let other work run
     }
   }
   yield lines.end()

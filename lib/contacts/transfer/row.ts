@@ -22,7 +22,7 @@ export type Row = {
   | { readonly errors: FieldErrors }
 )
 
-/** A file is parsed in chunks of this size, so that a row that is too long is detected early. */
+/** A CSV file is parsed in chunks of this size, so that a row that is too long is detected early. */
 export const maxBytesPerChunk = 64 * 1024
 
 /** The same limit as for the body of a request that saves one contact. */
