@@ -99,6 +99,8 @@ export async function listen({
   server.setTimeout(limits.silenceMs)
   // By default Node drops headers after the first thousand silently. The server must see them all to refuse them.
   server.maxHeadersCount = 0
+  // A client may end its side of the connection after its request (RFC 9112, 9.6). It gets its answer.
+  Object.assign(server, { httpAllowHalfOpen: true })
   const sockets = trackSockets(server)
   const state: ServerState = {
     observe,

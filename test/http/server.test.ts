@@ -372,6 +372,25 @@ test('a client that disconnects before its body is read causes no error', async 
   assert.equal(requests()[0]?.status, 400)
 })
 
+test('a client that ends its side of the connection after its request gets the answer', async (t) => {
+  const arrived = deferred()
+  const gone = deferred()
+  const { server } = await open(t, async (request) => {
+    arrived.resolve()
+    await gone.promise
+    return await sizes(request)
+  })
+  const wire = dial(t, server)
+  wire.socket.end(`${post(4)}some`)
+  await arrived.promise
+  const later = dial(t, server)
+  later.socket.write('garbage\r\n\r\n')
+  await later.closed // by then the server has seen the end of the first connection, too
+  gone.resolve()
+  await wire.closed
+  assert.match(wire.received, /^HTTP\/1.1 200 .*\{"bytes":4\}$/s)
+})
+
 test('a body that ends before its Content-Length is refused', async (t) => {
   const { server } = await open(t, sizes)
   const wire = dial(t, server)
