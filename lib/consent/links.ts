@@ -1,6 +1,7 @@
 /** The tokens of links to the pages for contacts. A link is its holder's only credential. */
 import type { KeyObject } from 'node:crypto'
 import { type Context, now, requirePublicUrl } from '../context.ts'
+import { fold } from '../parse.ts'
 import { bytesOfNumbers, numberAt, readToken, signToken } from '../sealing/signed-token.ts'
 import { loadStoredKey } from '../sealing/stored-key.ts'
 import { dayMs, msOf } from '../time.ts'
@@ -38,8 +39,8 @@ interface LinkContent {
   readonly contactId: number
   /** Tells the contact from a later one with the same id, for example after a backup was restored. */
   readonly contactUuid: string
-  /** The list to confirm; undefined for the other purposes. */
-  readonly listId: number | undefined
+  /** What to confirm; undefined for the other purposes. */
+  readonly request: { readonly listId: number; readonly addressMark: string } | undefined
 }
 
 /** How long the link of a confirmation mail works. */
@@ -49,13 +50,19 @@ const idBytes = bytesOfNumbers(0).length
 const uuidStart = 1 + 2 * idBytes
 /** Purpose, client, contact, uuid. */
 const contentBytes = uuidStart + 16
-/** A confirmation also has the list, and the second of its issue. */
-const confirmationBytes = contentBytes + 2 * idBytes
+const addressMarkBytes = 8
+/** A confirmation also has the list, the second of its issue, and the mark of the address that gets it. */
+const confirmationBytes = contentBytes + 2 * idBytes + addressMarkBytes
 
 /** The fields of a contact that a link needs. */
 export interface LinkedContact {
   readonly id: number
   readonly uuid: string
+}
+
+/** A confirmation proves one address. */
+interface AddressedContact extends LinkedContact {
+  readonly email: string
 }
 
 /**
@@ -65,16 +72,30 @@ export interface LinkedContact {
  * @throws MailkeepError `validation_failed` on `public_url`
  */
 export function contactLink(ctx: Context, contact: LinkedContact, purpose: 'unsubscribe' | 'preferences'): string
-export function contactLink(ctx: Context, contact: LinkedContact, purpose: 'confirm', listId: number): string
-export function contactLink(ctx: Context, contact: LinkedContact, purpose: LinkPurpose, listId?: number): string {
+export function contactLink(ctx: Context, contact: AddressedContact, purpose: 'confirm', listId: number): string
+export function contactLink(
+  ctx: Context,
+  contact: LinkedContact & { readonly email?: string },
+  purpose: LinkPurpose,
+  listId?: number,
+): string {
   const url = requirePublicUrl(ctx)
-  const content = Buffer.concat([
+  const content = [
     Buffer.of(purposes[purpose]),
     bytesOfNumbers(ctx.clientId, contact.id),
     Buffer.from(contact.uuid.replaceAll('-', ''), 'hex'),
-    listId === undefined ? Buffer.of() : bytesOfNumbers(listId, Math.floor(msOf(now(ctx)) / 1000)),
-  ])
-  return `${url}/c/${signToken(ctx.local.linkKey.value, content)}/${purpose}`
+  ]
+  if (listId !== undefined) {
+    content.push(bytesOfNumbers(listId, Math.floor(msOf(now(ctx)) / 1000)))
+    content.push(Buffer.from(addressMark(ctx, ctx.clientId, contact.email!), 'hex'))
+  }
+  return `${url}/c/${signToken(ctx.local.linkKey.value, Buffer.concat(content))}/${purpose}`
+}
+
+/** Returns what tells an address from others in a link, in hex. It does not show the address. */
+export function addressMark({ local }: Context, clientId: number, email: string): string {
+  const hash = Buffer.from(local.addresses.of(clientId, fold(email)), 'base64url')
+  return hash.toString('hex', 0, addressMarkBytes)
 }
 
 /** Returns the mail headers for unsubscribing: RFC 2369, and for https also RFC 8058, whose one click needs it. */
@@ -100,7 +121,7 @@ export function readLinkToken(ctx: Context, token: string, purpose: LinkPurpose)
     clientId: numberAt(ids, 0),
     contactId: numberAt(ids, 1),
     contactUuid: uuidFrom(content.subarray(uuidStart, contentBytes)),
-    listId: isConfirmation ? numberAt(rest, 0) : undefined,
+    request: isConfirmation ? { listId: numberAt(rest, 0), addressMark: rest.toString('hex', 2 * idBytes) } : undefined,
   }
 }
 

@@ -32,13 +32,13 @@ export async function confirmContact(ctx: Context, listId: number, contactId: Co
     if (before.lists.some((one) => one.id === list.id)) return before
     if (!wasAsked) throw notFound('request to join this list')
     const isBack = before.unsubscribed_at !== null
-    // Sequences of the list enrol only subscribed contacts.
+    // Before it joins: the sequences of the list enrol subscribed contacts only.
+    if (isBack) await queries.markSubscribed(tx, { client_id: tx.clientId, id })
+    await joinList(tx, id, list, 'confirmed')
     if (isBack) {
-      await queries.markSubscribed(tx, { client_id: tx.clientId, id })
       await audit(tx, 'contact.resubscribed', id)
       await recordHistory(tx, [{ contactId: id, type: 'resubscribed' }])
     }
-    await joinList(tx, id, list, 'confirmed')
     const contact = await getContact(tx, id)
     if (isBack) await raise(tx, 'contact.resubscribed', { contact }, id)
     await raiseChanges(tx, contact, { joined: list }, await findEventEndpoints(tx))

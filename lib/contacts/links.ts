@@ -1,5 +1,5 @@
 import { getClient } from '../clients/operations.ts'
-import { contactLink, type LinkPurpose, readLinkToken, unsubscribeHeaders } from '../consent/links.ts'
+import { addressMark, contactLink, type LinkPurpose, readLinkToken, unsubscribeHeaders } from '../consent/links.ts'
 import type { Context } from '../context.ts'
 import { isMailkeepError, notFound } from '../errors.ts'
 import type { ContactKey } from './contact-key.ts'
@@ -50,15 +50,19 @@ export interface OpenedLink {
 export async function openLink(ctx: Context, token: string, purpose: LinkPurpose): Promise<OpenedLink> {
   const content = typeof token === 'string' ? readLinkToken(ctx, token, purpose) : undefined
   if (!content) throw notFound('link')
-  const { clientId, contactId, contactUuid, listId } = content
+  const { clientId, contactId, contactUuid, request } = content
   try {
     await getClient(ctx, clientId)
     const own = { ...ctx, clientId }
     const merged = await findMerged(own, { client_id: clientId, contact_id: contactId, uuid: contactUuid })
     const contact = await getContact(own, merged?.into_id ?? contactId)
     const isContact = merged || contact.uuid === contactUuid
-    if (isContact && (listId === undefined || (await mayConfirm(own, contact, listId))))
-      return { clientId, contact, listId }
+    if (!isContact) throw notFound('link')
+    if (!request) return { clientId, contact, listId: undefined }
+    const { listId } = request
+    // The link of a former address proves nothing about the new one. Of a merged contact the address is not known.
+    const isProof = merged || request.addressMark === addressMark(ctx, clientId, contact.email)
+    if (isProof && (await mayConfirm(own, contact, listId))) return { clientId, contact, listId }
   } catch (error) {
     if (!isMailkeepError(error, 'not_found')) throw error
   }

@@ -229,7 +229,22 @@ onEveryDatabase('a list with double opt-in', (open) => {
     assert.deepEqual((await acme.contacts.get(contact.id)).lists, [])
     await acme.contacts.addToList(list.id, { email: 'other@example.org' })
     const [second] = asked()
+    assert.equal(await confirm(mk, first!), false, 'although the new address was asked')
     assert.equal(await confirm(mk, second!), true)
+  })
+
+  test('enrols a contact that had unsubscribed in the sequences of the list', async (t) => {
+    const mk = await openNews(open, t)
+    const { acme, list, asked } = mk
+    const { id } = await acme.sequences.create({ name: 'Welcome', list_id: list.id })
+    const { contact } = await acme.contacts.upsert({ email })
+    await acme.contacts.unsubscribe(contact.id)
+    await acme.contacts.addToList(list.id, { email })
+    assert.equal(await confirm(mk, asked()[0]!), true)
+    assert.deepEqual(
+      (await acme.sequences.enrolments(id)).data.map(({ contact_id, status }) => [contact_id, status]),
+      [[contact.id, 'active']],
+    )
   })
 
   test('needs a public URL, and refuses contacts without one', async (t) => {
