@@ -111,7 +111,7 @@ async function answerPage(state: PagesState, request: ApiRequest, context: Respo
   const { page, source } = pages[purpose]
   if (request.method !== 'POST') return contentPage(context, language, await page.show(visitAs(source)), settings)
   const form = await readForm(request)
-  const isOneClick = purpose === 'unsubscribe' && /^one-click$/i.test(String(form.get('List-Unsubscribe')))
+  const isOneClick = purpose === 'unsubscribe' && /^one-click\s*$/i.test(String(form.get('List-Unsubscribe')))
   const actual = isOneClick ? 'one_click' : source
   const content = await page.submit(visitAs(actual), form).catch(async (error: unknown) => {
     if (!isMailkeepError(error, 'not_found')) throw error

@@ -247,6 +247,17 @@ onEveryDatabase('a list with double opt-in', (open) => {
     )
   })
 
+  test('gives an imported contact no topic before it has confirmed', async (t) => {
+    const { acme, list } = await openNews(open, t)
+    const topic = await acme.topics.create(list.id, { name: 'Weekly' })
+    const row = { email, extra_attributes: {}, lists: [{ name: list.name }], topics: [{ name: 'Weekly', list_id: 1 }] }
+    const report = await acme.contacts.import(null, [JSON.stringify(row)], { format: 'ndjson' })
+    assert.equal(report.created, 1)
+    const { lists, topics } = (await acme.contacts.list({ email })).data[0]!
+    assert.deepEqual([lists, topics], [[], []])
+    assert.equal(await acme.contacts.count({ topics: [topic.id] }), 0)
+  })
+
   test('needs a public URL, and refuses contacts without one', async (t) => {
     const { acme, list, count } = await openNews(open, t, {})
     const field = (error: { errors: object }) => Object.keys(error.errors).join() === 'public_url'

@@ -83,10 +83,12 @@ overHttp('the page to unsubscribe', (open) => {
     assert.deepEqual(await read(), before)
   })
 
+  const formType = 'application/x-www-form-urlencoded'
   const oneClick = new FormData()
   oneClick.set('List-Unsubscribe', 'One-Click')
   for (const [kind, body] of [
     ['a form', new URLSearchParams({ 'List-Unsubscribe': 'One-Click' })],
+    ['a form that ends with a line break', new Blob(['List-Unsubscribe=One-Click\r\n'], { type: formType })],
     ['a multipart form', oneClick],
   ] as const) {
     test(`unsubscribes with one click, by ${kind}, and shows nothing`, async (t) => {

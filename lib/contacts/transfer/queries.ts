@@ -42,12 +42,17 @@ export const deleteOtherTags = statement.all(
 
 const contactTopic = { contact_id: int, topic_id: int }
 
-/** Subscribes contacts to topics. Returns the subscriptions that are new. */
+/**
+ * Subscribes contacts to topics. Returns the subscriptions that are new. A contact that is not on the list of a topic, because
+ * it must confirm it first, is not subscribed.
+ */
 export const insertSubscriptions = statement.all(
   { client_id: int, pairs: rows(contactTopic) },
   (_, p, dialect) => sql<{ contact_id: number; topic_id: number }>`
     insert into mailkeep_contact_topic (client_id, contact_id, topic_id)
-    select ${p.client_id}, item.contact_id, item.topic_id from ${dialect.unnestRows(p.pairs, contactTopic)} where true
+    select ${p.client_id}, item.contact_id, item.topic_id from ${dialect.unnestRows(p.pairs, contactTopic)}
+    where exists (select 1 from mailkeep_topic as t cross join mailkeep_contact_list as m
+      where t.id = item.topic_id and m.contact_id = item.contact_id and m.list_id = t.list_id)
     on conflict do nothing returning contact_id, topic_id`,
 )
 
