@@ -141,7 +141,8 @@ export interface ListsApi {
    * Deletes a list with its topics and memberships. The contacts stay. Sequences of the list stay without one, and the
    * contacts whom the list had enrolled are stopped.
    *
-   * @throws MailkeepError `not_found`
+   * @throws MailkeepError `not_found`; `conflict`: a newsletter that excludes the list is choosing its recipients, for some
+   *   seconds after its start.
    */
   delete(id: number): Promise<void>
 }

@@ -25,11 +25,17 @@ const firstTime: Timestamp = '0001-01-01T00:00:00.000000Z'
 const lastTime: Timestamp = '9999-12-31T23:59:59.999999Z'
 
 /**
+ * @param given Filters to use instead of those that the segment of the query has now.
  * @returns undefined when no contact can match, because none of the lists, tags or topics of a filter exists.
  * @throws MailkeepError `not_found`: no such segment; `validation_failed`: an attribute is not indexed.
  */
-export async function resolveFilters(ctx: Context, query: ContactFilters): Promise<Filters | undefined> {
-  const segment: SegmentFilters = query.segment === undefined ? {} : await filtersOfSegment(ctx, query.segment)
+export async function resolveFilters(
+  ctx: Context,
+  query: ContactFilters,
+  given?: SegmentFilters,
+): Promise<Filters | undefined> {
+  const current = () => (query.segment === undefined ? {} : filtersOfSegment(ctx, query.segment))
+  const segment: SegmentFilters = given ?? (await current())
   const named = namesRecords(query) || namesRecords(segment) ? await findNamed(ctx, query, segment) : nothingNamed
   const { lists, tags, topics, exclude_lists, exclude_tags, attributes } = named
   // Unknown ids match nothing. A filter with several values needs one that exists.

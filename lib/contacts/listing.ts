@@ -2,6 +2,7 @@ import type { Context } from '../context.ts'
 import { inputLimits } from '../limits.ts'
 import { mapPage, type Page, type PageContent, type Range, readPageOf } from '../page.ts'
 import { parse } from '../parse.ts'
+import type { SegmentFilters } from '../segments/schema.ts'
 import { type Filters, resolveFilters } from './filters.ts'
 import { planListing } from './listing-plan.ts'
 import * as queries from './listing-queries.ts'
@@ -128,10 +129,15 @@ type Selection = (after: number, limit: number) => Promise<number[]>
 /**
  * Selects the contacts of the listing with the same filters, for work that goes through all of them.
  *
+ * @param segment Filters to use instead of those that the segment of the query has now.
  * @throws MailkeepError Same as `list`.
  */
-export async function selectContacts(ctx: Context, query: Omit<ContactFiltersInput, 'email'>): Promise<Selection> {
-  const filters = await resolveFilters(ctx, parse(ContactFilters, query))
+export async function selectContacts(
+  ctx: Context,
+  query: Omit<ContactFiltersInput, 'email'>,
+  segment?: SegmentFilters,
+): Promise<Selection> {
+  const filters = await resolveFilters(ctx, parse(ContactFilters, query), segment)
   if (!filters) return async () => []
   const { list } = await planListing(ctx, filters)
   return async (after, limit) => (await list({ after, desc: false, limit })).map(({ id }) => id)

@@ -105,7 +105,8 @@ export async function updateList(ctx: Context, id: number, input: ListChangeInpu
  * Deletes a list with its topics and memberships. The contacts stay. Sequences of the list stay without one, and the
  * contacts whom the list had enrolled are stopped.
  *
- * @throws MailkeepError `not_found`
+ * @throws MailkeepError `not_found`; `conflict`: a newsletter that excludes the list is choosing its recipients, for some
+ *   seconds after its start.
  */
 export async function deleteList(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {

@@ -1,9 +1,11 @@
 /** Who gets a newsletter. */
 import { findOwnIds } from '../contacts/filters.ts'
-import type { Context } from '../context.ts'
-import { invalid, isMailkeepError } from '../errors.ts'
+import type { Context, Tx } from '../context.ts'
+import { invalid, isMailkeepError, MailkeepError } from '../errors.ts'
+import { parse } from '../parse.ts'
 import { filtersOfSegment } from '../segments/operations.ts'
-import type { SegmentFilters } from '../segments/schema.ts'
+import { SegmentFilters } from '../segments/schema.ts'
+import { listPreparing } from './newsletter-queries.ts'
 import type { Audience } from './schema.ts'
 
 const kinds = { lists: 'list', tags: 'tag', topics: 'topic', exclude_lists: 'list', exclude_tags: 'tag' } as const
@@ -31,8 +33,30 @@ export async function requireSegment(ctx: Context, { segment }: Audience): Promi
   if (segment !== undefined) await requireExists('audience.segment', () => filtersOfSegment(ctx, segment))
 }
 
-/** Returns the filters of the audience's segment. Empty if it names no segment, or one that was deleted. */
-export async function findSegmentFilters(ctx: Context, { segment }: Audience): Promise<SegmentFilters> {
+/** Who gets a newsletter that has started. */
+export interface StartedAudience {
+  readonly audience: Audience
+  /** The filters that the segment had at the start; undefined without a segment. */
+  readonly segmentFilters: SegmentFilters | undefined
+}
+
+export function startedAudience(row: { audience: string; segment_filters: string | null }): StartedAudience {
+  const segmentFilters =
+    row.segment_filters === null ? undefined : parse(SegmentFilters, JSON.parse(row.segment_filters))
+  return { audience: JSON.parse(row.audience), segmentFilters }
+}
+
+/**
+ * Returns the filters of the segment of a newsletter that has started: as they were then, so that a change of the segment
+ * neither leaves out recipients nor adds some. Version 0.1.0 stored no copy: of its newsletters, those of now.
+ *
+ * @returns Empty if the audience names no segment.
+ */
+export async function findSegmentFilters(
+  ctx: Context,
+  { audience: { segment }, segmentFilters }: StartedAudience,
+): Promise<SegmentFilters> {
+  if (segmentFilters) return segmentFilters
   try {
     return segment === undefined ? {} : await filtersOfSegment(ctx, segment)
   } catch (error) {
@@ -48,5 +72,19 @@ export async function requireExists<T>(field: string, find: () => Promise<T>): P
   } catch (error) {
     if (isMailkeepError(error, 'not_found')) throw invalid(field, error.message)
     throw error
+  }
+}
+
+/**
+ * Refuses to delete a list that a newsletter excludes while its recipients are chosen: they would get the newsletter.
+ *
+ * @throws MailkeepError `conflict`
+ */
+export async function requireNotExcluded(tx: Tx, listId: number): Promise<void> {
+  for (const row of await listPreparing(tx, { client_id: tx.clientId })) {
+    const started = startedAudience(row)
+    const filters = [started.audience, await findSegmentFilters(tx, started)]
+    if (!filters.some(({ exclude_lists }) => exclude_lists?.includes(listId))) continue
+    throw new MailkeepError('conflict', 'A newsletter that excludes this list is about to be sent: try again shortly.')
   }
 }

@@ -2,7 +2,7 @@
 import { type Change, findChangesSince, findLastChange } from '../consent/history.ts'
 import { getContact } from '../contacts/reading.ts'
 import type { Tx } from '../context.ts'
-import { findSegmentFilters } from './audience.ts'
+import { findSegmentFilters, type StartedAudience } from './audience.ts'
 import type { Audience } from './schema.ts'
 
 type Filters = Pick<Audience, 'lists' | 'topics' | 'exclude_lists'>
@@ -16,12 +16,12 @@ type Memberships = { readonly lists: readonly number[]; readonly topics: readonl
  */
 export async function findLatecomers(
   tx: Tx,
-  audience: Audience,
+  started: StartedAudience,
   contactIds: readonly number[],
   since: number,
 ): Promise<ReadonlySet<number>> {
   if (contactIds.length === 0 || (await findLastChange(tx)) === since) return new Set()
-  const filters = [audience, await findSegmentFilters(tx, audience)]
+  const filters = [started.audience, await findSegmentFilters(tx, started)]
   const late = new Set<number>()
   for (const [id, changes] of await findChangesSince(tx, contactIds, since)) {
     const { lists, topics } = await getContact(tx, id)

@@ -32,7 +32,7 @@ export const findNewsletter = statement(key, (db, p) =>
 export const lockNewsletter = statement(key, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_newsletter')
-    .select([...columns, 'is_prepared', 'is_announced'])
+    .select([...columns, 'segment_filters', 'is_prepared', 'is_announced'])
     .where('client_id', '=', p.client_id)
     .where('id', '=', p.id)
     .modifyEnd(dialect.forUpdate),
@@ -95,6 +95,23 @@ export const updateState = statement(
       .where('client_id', '=', p.client_id)
       .where('id', '=', p.id)
       .returning(columns),
+)
+
+/** Stores the filters that the segment has now. */
+export const setSegmentFilters = statement({ ...key, segment_filters: text }, (db, p) =>
+  db
+    .updateTable('mailkeep_newsletter')
+    .set({ segment_filters: p.segment_filters })
+    .where('client_id', '=', p.client_id)
+    .where('id', '=', p.id),
+)
+
+/** Returns the audiences of newsletters whose recipients are being chosen. */
+export const listPreparing = statement.all(
+  { client_id: int },
+  (_, p) => sql<{ audience: string; segment_filters: string | null }>`
+    select audience, segment_filters from mailkeep_newsletter
+    where client_id = ${p.client_id} and status in ('sending', 'paused') and not is_prepared`,
 )
 
 /** Removes the time of a scheduled newsletter that is sent before it. */

@@ -5,12 +5,14 @@ import { selectContacts } from '../contacts/listing.ts'
 import { now, type Tx } from '../context.ts'
 import { isMailkeepError } from '../errors.ts'
 import { again, done, type Job, type JobResult, maxRowsPerBatch, runOrEnqueue } from '../jobs/operations.ts'
+import { getSegment } from '../segments/operations.ts'
 import { msOf } from '../time.ts'
 import { raise } from '../webhooks/outbox.ts'
+import { type StartedAudience, startedAudience } from './audience.ts'
 import { findLatecomers } from './latecomers.ts'
 import { insertRecipients } from './message-queries.ts'
 import * as queries from './newsletter-queries.ts'
-import { type Audience, type MessageCounts, type Newsletter, newsletterFrom, summaryFrom } from './schema.ts'
+import { type MessageCounts, type Newsletter, newsletterFrom, summaryFrom } from './schema.ts'
 import { requireReady } from './sendable.ts'
 
 export const prepareNewsletter = 'prepare newsletter'
@@ -29,7 +31,11 @@ export async function startNow(
 ): Promise<Newsletter> {
   const started_at = now(tx)
   const change = { ...unchangedState(tx, id), status: 'sending' as const, from_identity_id: identityId, started_at }
-  await queries.updateState(tx, change)
+  const { audience } = newsletterFrom((await queries.updateState(tx, change))!)
+  if (audience.segment !== undefined) {
+    const { filters } = await getSegment(tx, audience.segment)
+    await queries.setSegmentFilters(tx, { client_id: tx.clientId, id, segment_filters: JSON.stringify(filters) })
+  }
   const last = await queries.findLastContact(tx, { client_id: tx.clientId })
   const state: Progress = { after: 0, until: last?.id ?? 0, since: await findLastChange(tx) }
   await runOrEnqueue(tx, prepareNewsletter, { targetId: id, state })
@@ -68,7 +74,7 @@ export async function prepareBatch(tx: Tx, { targetId: newsletter_id, state }: J
   const newsletter = await queries.lockNewsletter(tx, { client_id: tx.clientId, id: newsletter_id })
   if (newsletter?.status !== 'sending' && newsletter?.status !== 'paused') return done()
   const { after, until, since } = state as Progress
-  const audience: Audience = JSON.parse(newsletter.audience)
+  const audience = startedAudience(newsletter)
   const selected = await selectRecipients(tx, audience, after)
   const ids = selected.filter((id) => id <= until)
   const late = await findLatecomers(tx, audience, ids, since)
@@ -82,10 +88,14 @@ export async function prepareBatch(tx: Tx, { targetId: newsletter_id, state }: J
   return isLast ? done() : again({ after: ids.at(-1)!, until, since })
 }
 
-/** A segment that was deleted selects no contact. */
-async function selectRecipients(tx: Tx, audience: Audience, after: number): Promise<number[]> {
+/** Of a newsletter that version 0.1.0 started, a segment that was deleted selects no contact. */
+async function selectRecipients(
+  tx: Tx,
+  { audience, segmentFilters }: StartedAudience,
+  after: number,
+): Promise<number[]> {
   try {
-    const select = await selectContacts(tx, audience)
+    const select = await selectContacts(tx, audience, segmentFilters)
     return await select(after, maxRowsPerBatch)
   } catch (error) {
     if (isMailkeepError(error, 'not_found')) return []

@@ -10,6 +10,7 @@ import {
   maxRowsPerBatch,
   runOrEnqueue,
 } from '../jobs/operations.ts'
+import { requireNotExcluded } from './audience.ts'
 import * as queries from './trigger-queries.ts'
 
 const releaseMembers = 'release members'
@@ -22,8 +23,13 @@ interface Release {
   readonly stop: boolean
 }
 
-/** Takes a deleted list from its sequences. Its members have left it, so their enrolments stop. */
+/**
+ * Takes a deleted list from its sequences. Its members have left it, so their enrolments stop.
+ *
+ * @throws MailkeepError `conflict`: a newsletter that excludes it is about to be sent.
+ */
 export async function releaseList(tx: Tx, listId: number): Promise<void> {
+  await requireNotExcluded(tx, listId)
   for (const { id } of await queries.releaseSequences(tx, { list_id: listId, now: now(tx) })) {
     await audit(tx, 'sequence.updated', id)
     await releaseMembersOf(tx, id, { stop: true })

@@ -31,6 +31,8 @@ export interface SendingTables {
     is_prepared: Generated<StoredBoolean>
     /** Whether `newsletter.sent` was raised. */
     is_announced: Generated<StoredBoolean>
+    /** JSON: the filters of the segment when the newsletter started. */
+    segment_filters: Generated<string | null>
   }
   mailkeep_sequence: Owned & {
     name: string

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Newsletter } from '../../lib/index.ts'
+import { isMailkeepError, type Newsletter } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
 import { addAudience, addNewsletter, emailOf, type OpenedMail, openMail } from '../support/mail-harness.ts'
 import { isInvalid } from '../support/refusal.ts'
@@ -315,6 +315,42 @@ onEveryDatabase('while a newsletter is sent', (open) => {
     await Promise.all(leaves)
     await mail.run()
     assert.equal((await acme.newsletters.get(id)).counts.recipients, 1500)
+  })
+
+  for (const change of ['changed', 'deleted'] as const) {
+    test(`its segment is ${change}: its recipients stay, and who leaves a list of the segment gets nothing`, async (t) => {
+      const mail = await openMail(t, {}, open)
+      const { acme } = mail
+      const { list } = await addAudience(mail, 1200)
+      const other = await acme.lists.create({ name: 'Other' })
+      const segment = await acme.segments.create({ name: 'Readers', filters: { lists: [list.id] } })
+      const { id } = await addNewsletter(mail, { segment: segment.id })
+      await acme.newsletters.send(id) // writes the first 500 messages
+      if (change === 'changed') await acme.segments.update(segment.id, { filters: { lists: [other.id] } })
+      else await acme.segments.delete(segment.id)
+      await acme.contacts.removeFromList(list.id, { email: emailOf(1) })
+      await mail.run()
+      const { status, counts, audience } = await acme.newsletters.get(id)
+      assert.deepEqual([status, counts.sent, counts.skipped, audience], ['sent', 1199, 1, { segment: segment.id }])
+      assert.ok(!mail.mailed().includes(emailOf(1)))
+    })
+  }
+
+  test('a list that it excludes cannot be deleted until all recipients are known', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { list } = await addAudience(mail, 2000)
+    const [excluded, hidden] = [await acme.lists.create({ name: 'A' }), await acme.lists.create({ name: 'B' })]
+    for (const { id } of [excluded, hidden]) await acme.contacts.addToList(id, { email: emailOf(1900 + id) })
+    const segment = await acme.segments.create({ name: 'Others', filters: { exclude_lists: [hidden.id] } })
+    const audience = { lists: [list.id], exclude_lists: [excluded.id], segment: segment.id }
+    const { id } = await addNewsletter(mail, audience)
+    await acme.newsletters.send(id) // writes the first 500 messages
+    const isConflict = (error: unknown) => isMailkeepError(error, 'conflict')
+    await Promise.all([excluded, hidden].map((each) => assert.rejects(acme.lists.delete(each.id), isConflict)))
+    await mail.run()
+    assert.equal((await acme.newsletters.get(id)).counts.sent, 1998)
+    for (const each of [excluded, hidden]) await acme.lists.delete(each.id)
   })
 
   test('its sender is deleted: it waits for another one', async (t) => {

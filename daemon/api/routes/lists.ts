@@ -48,8 +48,10 @@ export const listExtensions: readonly Route[] = [
     role: 'member',
     name: 'deleteList',
     summary: 'Delete a list',
-    description: 'Also deletes its memberships and topics. The contacts stay.',
+    description:
+      'Also deletes its memberships and topics. The contacts stay. Refused with `conflict` while the recipients of a newsletter that excludes the list are chosen.',
     answers: { 204: deleted },
+    errors: ['conflict'],
     call: async ({ client, params }) => {
       await client.lists.delete(params.listId)
       return noContent

@@ -118,8 +118,13 @@ function locked(alias: string, dialect: Dialect): RawBuilder<unknown> {
 /** Locks the newsletter, unless another process has. While it is locked, it cannot be paused or cancelled. */
 export const lockSending = statement(
   { id: int },
-  (_, p, dialect) => sql<{ audience: string; from_identity_id: number | null; reply_to: string | null }>`
-    select audience, from_identity_id, reply_to from mailkeep_newsletter
+  (_, p, dialect) => sql<{
+    audience: string
+    segment_filters: string | null
+    from_identity_id: number | null
+    reply_to: string | null
+  }>`
+    select audience, segment_filters, from_identity_id, reply_to from mailkeep_newsletter
     where id = ${p.id} and status = 'sending' ${dialect.forUpdateSkipLocked}`,
 )
 

@@ -4,11 +4,10 @@ import { type Context, now, type Tx } from '../../context.ts'
 import { newClaim } from '../../dispatch/claims.ts'
 import type { TasksInFlight } from '../../dispatch/work.ts'
 import { type Timestamp, timestamp } from '../../time.ts'
-import { findSegmentFilters } from '../audience.ts'
+import { findSegmentFilters, type StartedAudience, startedAudience } from '../audience.ts'
 import { advance, saveProgress } from '../enrolments.ts'
 import { nextPlace } from '../places.ts'
 import { addCounts } from '../preparing.ts'
-import type { Audience } from '../schema.ts'
 import { type Envelope, findEnvelope } from '../sendable.ts'
 import { findSequence, insertStepMessage, listPlaces, setUnderWay, stopEnrolments } from '../sequence-queries.ts'
 import { sequenceSummaryFrom } from '../sequence-schema.ts'
@@ -86,7 +85,7 @@ async function claimOfNewsletter(
   const newsletter = await queries.lockSending(tx, { id: campaign.id })
   const envelope = newsletter && (await findEnvelope(tx, newsletter))
   if (!newsletter || !envelope) return nothing
-  const { lists, topics } = await requiredMemberships(tx, JSON.parse(newsletter.audience))
+  const { lists, topics } = await requiredMemberships(tx, startedAudience(newsletter))
   const due = { id: campaign.id, now: now(tx), lists, topics }
   const filters = { byList: lists.length > 0, byTopic: topics.length > 0 }
   const rows = await readDue(
@@ -110,9 +109,9 @@ async function readDue<Row>(
 }
 
 /** Who leaves these lists or topics before the message is sent does not get it. */
-async function requiredMemberships(tx: Tx, audience: Audience) {
-  const { lists, topics } = audience
-  const ofSegment = await findSegmentFilters(tx, audience)
+async function requiredMemberships(tx: Tx, started: StartedAudience) {
+  const { lists, topics } = started.audience
+  const ofSegment = await findSegmentFilters(tx, started)
   return { lists: lists ?? ofSegment.lists ?? [], topics: topics ?? ofSegment.topics ?? [] }
 }
 

@@ -134,6 +134,12 @@ export function sequenceMessagesMigration({ inOrder }: Pick<Words, 'inOrder'>): 
   }
 }
 
+/** The filters of a newsletter's segment, as they were when it started. JSON. */
+export const segmentFilters: Migration = {
+  name: '023-segment-filters',
+  statements: ['alter table mailkeep_newsletter add column segment_filters text'],
+}
+
 /** The counts of deliveries that no series contains yet. */
 export const recentCounts: Migration = {
   name: '021-recent-counts',

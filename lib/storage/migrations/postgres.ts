@@ -4,6 +4,7 @@ import {
   mergedContactsMigration,
   postgresWords,
   recentCounts,
+  segmentFilters,
   sendingMigration,
   sequenceMessagesMigration,
   statisticsMigration,
@@ -293,4 +294,5 @@ export const postgresMigrations: readonly Migration[] = [
   sequenceMessagesMigration(postgresWords),
   recentCounts,
   recoverable,
+  segmentFilters,
 ]

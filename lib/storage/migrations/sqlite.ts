@@ -3,6 +3,7 @@ import {
   contactPagesMigration,
   mergedContactsMigration,
   recentCounts,
+  segmentFilters,
   sendingMigration,
   sequenceMessagesMigration,
   sqliteWords,
@@ -279,4 +280,5 @@ export const sqliteMigrations: readonly Migration[] = [
   mergedContactsMigration(sqliteWords),
   sequenceMessagesMigration(sqliteWords),
   recentCounts,
+  segmentFilters,
 ]
