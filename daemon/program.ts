@@ -5,6 +5,7 @@ import { isMailkeepError, type MailkeepError, version } from '../lib/index.ts'
 import { commit } from './addon.ts'
 import { type CommandLine, readArguments } from './arguments.ts'
 import { CliError, fieldMessages, reasonOf } from './cli-error.ts'
+import type { Command } from './commands/command.ts'
 import { readConfig } from './config.ts'
 import { databaseError } from './database-error.ts'
 import { openLog } from './log.ts'
@@ -56,7 +57,7 @@ async function run({ command, args, own, flags }: CommandLine, json: boolean): P
     progress: progressOn(process.stderr),
     terminal: process.stdout.isTTY === true,
     listenFd,
-    stopped: worker?.stopped ?? (command.longRunning ? waitForStopSignal() : new Promise(() => {})),
+    stopped: worker?.stopped ?? stopOf(command),
     worker,
     fork: forkWith(listenFd),
     onExit: (listener) => {
@@ -73,6 +74,13 @@ async function run({ command, args, own, flags }: CommandLine, json: boolean): P
     // A command waits for a slow reader, so that no output is lost. A long-running command must stop in time instead.
     if (!command.longRunning) await flushed(process.stdout)
   }
+}
+
+/** Resolves when the command must stop. The signal ends other commands at once. */
+async function stopOf({ longRunning, endsWhenStopped }: Command): Promise<void> {
+  if (!longRunning && !endsWhenStopped) return new Promise(() => {})
+  await waitForStopSignal()
+  if (endsWhenStopped) printError('Stopping: work that is under way is finished. A second signal ends it at once.')
 }
 
 /** Returns the number of this process, its port, and its way to the first one, if several serve together. */

@@ -37,7 +37,7 @@ export interface Invocation {
   readonly terminal: boolean
   /** File descriptor of a listening socket inherited from systemd. */
   readonly listenFd?: number | undefined
-  /** Resolves when the process receives a stop signal. */
+  /** Resolves when the process receives a stop signal, if the command is long-running or ends when it is stopped. */
   readonly stopped: Promise<void>
   /** Set in one of several processes that serve together. */
   readonly worker?: WorkerProcess | undefined
@@ -72,6 +72,8 @@ export interface Command {
   readonly notes?: readonly string[]
   /** Whether the command runs until it is stopped. Such a command takes every setting as a flag. */
   readonly longRunning?: boolean
+  /** Whether a command that is not long-running ends by itself at a stop signal, as `Invocation.stopped` says. */
+  readonly endsWhenStopped?: boolean
   /** Whether a command that is not long-running takes every setting as a flag. */
   readonly settings?: boolean
   readonly run: (invocation: Invocation) => Promise<void>

@@ -18,7 +18,8 @@ const sendNewsletter: Command = {
       default: 'now',
     },
   ],
-  notes: ['If it is stopped, a daemon on the same database continues.'],
+  notes: ['If it is stopped, it finishes the messages under way. A daemon on the same database continues.'],
+  endsWhenStopped: true,
   run: async (invocation) => {
     const id = idFrom('ID', invocation.args[0])
     const newsletter = await withMailkeep(invocation, (mailkeep) => send(mailkeep, id, invocation))

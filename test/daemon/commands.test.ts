@@ -29,6 +29,7 @@ import {
   run,
   runJson,
   type Surroundings,
+  start,
 } from '../support/program.ts'
 
 interface Place extends Surroundings {
@@ -581,6 +582,32 @@ describe('newsletter send', () => {
     const again = await run(['newsletter', 'send', '1'], place)
     assert.notEqual(again.code, 0)
     assert.match(again.err, /The newsletter is sent/)
+  })
+
+  test('records the messages under way when it is stopped', async (t) => {
+    const cwd = await directory(t)
+    let arrive = (_accept: () => void) => {}
+    const arrived = new Promise<() => void>((resolve) => {
+      arrive = resolve
+    })
+    const server = await openMailServer(t, {
+      onData: (stream, _session, done) => void stream.resume().on('end', () => arrive(done)),
+    })
+    const client = String(await addNewsletter(cwd))
+    const identity = ['--client', client, '--email', 'news@example.com', '--name', 'News', '--status', 'verified']
+    assert.equal((await run(['identity', 'add', ...identity], { cwd })).code, 0)
+    const env = { MAILKEEP_SMTP_URL: `smtp://127.0.0.1:${server.port}`, MAILKEEP_MAIL_CONNECTIONS: '1' }
+    const { child, said, closed } = start(['newsletter', 'send', '1'], { cwd, env })
+    const accept = await arrived
+    child.kill('SIGINT')
+    await once(child.stderr!, 'data') // it says that it stops
+    accept()
+    assert.deepEqual(await closed, [0, null], said.err)
+    assert.match(said.out, /^newsletter 1 is sending: 2 recipients/)
+    const database = new Database(join(cwd, 'mailkeep.db'))
+    const statuses = database.prepare('select status from mailkeep_message order by id').pluck().all()
+    database.close()
+    assert.deepEqual(statuses.sort(), ['pending', 'sent'])
   })
 
   test('needs no public URL to send to a mail server on this machine', async (t) => {
