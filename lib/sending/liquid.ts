@@ -5,7 +5,7 @@ import type { Context, Emitter, Template } from 'liquidjs'
 // @ts-expect-error The types are those of the package.
 import * as modules from 'liquidjs/dist/liquid.node.mjs'
 
-const { Liquid, Token } = modules as typeof liquidjs
+const { CaptureTag, Drop, Liquid, Token, filters } = modules as typeof liquidjs
 
 export type { Template }
 
@@ -33,8 +33,48 @@ const options = {
 /** Tags that read other templates. */
 const fileTags = ['include', 'render', 'layout', 'block']
 
-function createEngine(outputEscape?: 'escape'): liquidjs.Liquid {
-  const liquid = new Liquid(outputEscape === undefined ? options : { ...options, outputEscape })
+/** The html of a `capture`. Its outputs are escaped already. A filter makes a text of it, which is escaped again. */
+class CapturedHtml extends Drop {
+  // Templates read these two as they do of a text.
+  readonly size: number
+  readonly length: number
+  readonly #html: string
+
+  constructor(html: string) {
+    super()
+    this.#html = html
+    this.size = html.length
+    this.length = html.length
+  }
+
+  override valueOf(): string {
+    return this.#html
+  }
+
+  override toString(): string {
+    return this.#html
+  }
+}
+
+class CaptureHtml extends CaptureTag {
+  override *render(ctx: Context): Generator<unknown, void, string> {
+    yield* super.render(ctx)
+    const scope = ctx.bottom()
+    scope[this.variable] = new CapturedHtml(scope[this.variable])
+  }
+}
+
+const escapeHtml = filters.escape as (this: unknown, value: unknown) => string
+
+const escaping = {
+  outputEscape(this: unknown, value: unknown) {
+    return value instanceof CapturedHtml ? value.toString() : escapeHtml.call(this, value)
+  },
+}
+
+function createEngine(isHtml: boolean): liquidjs.Liquid {
+  const liquid = new Liquid(isHtml ? { ...options, ...escaping } : options)
+  if (isHtml) liquid.registerTag('capture', CaptureHtml)
   for (const tag of fileTags) delete liquid.tags[tag]
   // Liquid's own limits do not count what a template writes. This emitter does, also inside `capture`.
   const { renderer } = liquid
@@ -65,7 +105,7 @@ function toText(value: unknown): string {
 }
 
 /** `html` escapes every output that has no `raw` filter; `text` escapes nothing. */
-const engines = { html: createEngine('escape'), text: createEngine() } as const
+const engines = { html: createEngine(true), text: createEngine(false) } as const
 export type Format = keyof typeof engines
 
 /** @throws Error The template is too long, or has too many tags. */

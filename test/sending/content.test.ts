@@ -190,6 +190,28 @@ describe('content', () => {
   })
 })
 
+describe('a capture of an html', () => {
+  const greeting = '{% capture hi %}<b>Hi</b> {{ contact.name }}{% endcapture %}'
+  const shown = '<b>Hi</b> Ada &lt;b&gt;&amp;'
+
+  test('is shown as it was rendered', () => {
+    assert.equal(rendered({ html: `${greeting}{{ hi }}` }).html, shown)
+    assert.equal(rendered({ html: `${greeting}{% assign again = hi %}{{ again }}` }).html, shown)
+    assert.equal(rendered({ html: `${greeting}{{ hi | raw }}` }).html, shown)
+    assert.equal(rendered({ html: `${greeting}{{ hi.size }},{{ hi | size }}` }).html, `${shown.length},${shown.length}`)
+    const twice = '{% capture both %}{{ hi }}, {{ hi }}{% endcapture %}'
+    assert.equal(rendered({ html: `${greeting}${twice}{{ both }}` }).html, `${shown}, ${shown}`)
+    assert.equal(rendered({ text: `${link}${greeting}{{ hi }}` }).text.endsWith('<b>Hi</b> Ada <b>&'), true)
+  })
+
+  test('is a text for filters and conditions, which is escaped', () => {
+    assert.equal(rendered({ html: `${greeting}{{ hi | upcase | slice: 0, 3 }}` }).html, '&lt;B&gt;')
+    assert.equal(rendered({ html: `${greeting}{{ "<i>" | append: hi }}` }).html.includes('<'), false)
+    assert.equal(rendered({ html: `${greeting}{% if hi contains "Ada" %}yes{% endif %}` }).html, 'yes')
+    assert.equal(rendered({ html: '{% capture no %}{% endcapture %}{% if no == blank %}none{% endif %}' }).html, 'none')
+  })
+})
+
 describe('hostile templates', () => {
   /** Each blocks the process, so each must end soon. The limit is far above what they take. */
   const maxMs = 8000
