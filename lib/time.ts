@@ -31,6 +31,15 @@ export function msOf(at: Timestamp): number {
   return Date.parse(at)
 }
 
+/**
+ * Returns a due time in milliseconds since 1970, rounded up. Rounded down, it could be reached before queries, which compare
+ * microseconds, find the work: a loop would poll until then.
+ */
+export function dueMsOf(at: Timestamp): number {
+  const ms = msOf(at)
+  return timestamp(ms) < at ? ms + 1 : ms
+}
+
 /** A larger drift between wall clock and monotonic clock means that the wall clock was set. */
 export const toleratedDriftMs = 2000
 

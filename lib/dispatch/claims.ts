@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type RawBuilder, sql } from 'kysely'
 import { type Context, now, type Tx } from '../context.ts'
 import { int, ints, statement, text, texts, time } from '../storage/statement.ts'
-import { msOf, timestamp, toleratedDriftMs } from '../time.ts'
+import { dueMsOf, timestamp, toleratedDriftMs } from '../time.ts'
 import type { TasksInFlight } from './work.ts'
 
 /** Returns a new claim. It begins with the id of this process, so that others can tell when its process has died. */
@@ -72,7 +72,7 @@ export function claimsOf<Expired extends { readonly id: number }>(
     /** Returns when the first lease ends, in milliseconds since 1970; undefined without any. Includes this process. */
     async nextLeaseEndMs(ctx: Context): Promise<number | undefined> {
       const first = await findNextLeaseEnd(ctx, {})
-      return first?.lease_until ? msOf(first.lease_until) : undefined
+      return first?.lease_until ? dueMsOf(first.lease_until) : undefined
     },
     /**
      * Lists tasks whose lease has ended. A lease whose claim is in the future is void too, because the clock was set back

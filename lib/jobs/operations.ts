@@ -1,7 +1,7 @@
 import { type Context, now, type Tx } from '../context.ts'
 import { isMailkeepError } from '../errors.ts'
 import { transact } from '../storage/transaction.ts'
-import { dayMs, nextTurn, type Timestamp, timestamp } from '../time.ts'
+import { dayMs, dueMsOf, nextTurn, type Timestamp, timestamp } from '../time.ts'
 import * as queries from './queries.ts'
 
 /** Maximum rows that one transaction may change. More would delay all other writes. */
@@ -130,7 +130,7 @@ export async function nextJobMs(
   kinds: readonly string[] = Object.keys(ctx.local.jobs.handlers),
 ): Promise<number | undefined> {
   const next = await queries.findNextRun(ctx, { kinds })
-  return next?.run_at ? Date.parse(next.run_at) : undefined
+  return next?.run_at ? dueMsOf(next.run_at) : undefined
 }
 
 /** Finds the client's pending job of a kind. The caller keeps it to one. */

@@ -99,6 +99,20 @@ describe('the test kit', () => {
     assert.equal(kit.deliveries().length, 10)
   })
 
+  test('keeps the times of retries with a clock that has fractions of a millisecond', { timeout: 20_000 }, async () => {
+    for (const [now, ms] of [
+      [Date.UTC(2026, 0, 2), 0.5],
+      [Date.UTC(2026, 0, 2) + 0.5, 0],
+    ] as const) {
+      await using kit = await testMailkeep({ now })
+      await kit.clock.advance(ms)
+      await withDelivery(kit)
+      kit.answer(503)
+      await kit.clock.advance('3 days')
+      assert.equal(kit.deliveries().length, 9)
+    }
+  })
+
   test('fails on request: by attempt, by time-out, unreachable, until reset', async () => {
     await using kit = await testMailkeep()
     const { id } = await withDelivery(kit)

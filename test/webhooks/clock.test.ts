@@ -67,6 +67,24 @@ onSharedDatabases('a clock that is changed', (open) => {
   })
 })
 
+onSharedDatabases('a clock with fractions of a millisecond', (open) => {
+  test('lets deliverDue end less than a millisecond before a due time', { timeout: 20_000 }, async (t) => {
+    const mk = await open(t, { start: false })
+    const receiver = await openReceiver(t, { status: 503, headers: { 'retry-after': '10' } })
+    await addEndpoint(mk, receiver.url())
+    mk.clock.advance(0.5)
+    await raise(mk)
+    await mk.mailkeep.deliverDue()
+    mk.clock.advance(10 * secondMs - 0.5)
+    const nextMs = await mk.mailkeep.deliverDue()
+    assert.equal(receiver.received.length, 1)
+    assert.equal(nextMs, mk.clock.ms + 1)
+    mk.clock.advance(1)
+    await mk.mailkeep.deliverDue()
+    assert.equal(receiver.received.length, 2)
+  })
+})
+
 onSharedDatabases('an idle dispatcher', (open) => {
   test('uses almost no processor time', onDemand, async (t) => {
     const mk = await open(t, { clock: Date.now })

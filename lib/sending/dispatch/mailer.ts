@@ -2,7 +2,7 @@ import type { Context, Tx } from '../../context.ts'
 import { Loop } from '../../dispatch/loop.ts'
 import type { DueWork, InFlight, LoopWork, Recorded, TasksInFlight } from '../../dispatch/work.ts'
 import { isMailkeepError, type MailkeepError } from '../../errors.ts'
-import { earliest, msOf } from '../../time.ts'
+import { dueMsOf, earliest, msOf, timestamp } from '../../time.ts'
 import { allowsUnverified, type MailSettings } from '../settings.ts'
 import { isUncertainError, type MailTransport } from '../transport.ts'
 import { type ClaimedMessage, claimMessages } from './claim.ts'
@@ -89,9 +89,9 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
     const local = this.#settings.transport?.isLocal === true
     const listed = await listCampaigns(this.#ctx, {}, { verified, local, waiting: false })
     for (const { kind, id, client_id: clientId, from_identity_id, due_at } of listed) {
-      const dueMs = msOf(due_at)
-      if (dueMs <= nowMs) due.set(`${kind} ${id}`, { kind, id, clientId, identityId: from_identity_id ?? 0 })
-      else later.push(dueMs)
+      if (due_at <= timestamp(nowMs))
+        due.set(`${kind} ${id}`, { kind, id, clientId, identityId: from_identity_id ?? 0 })
+      else later.push(dueMsOf(due_at))
     }
     const campaigns = [...due.values()]
     this.#pace.ask('messages', campaigns.length > 0)

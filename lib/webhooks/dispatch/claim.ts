@@ -4,7 +4,7 @@ import { claimsOf, newClaim } from '../../dispatch/claims.ts'
 import type { DueWork, TasksInFlight } from '../../dispatch/work.ts'
 import { int, ints, nullable, statement, text, time } from '../../storage/statement.ts'
 import { transact } from '../../storage/transaction.ts'
-import { msOf, type Timestamp, timestamp } from '../../time.ts'
+import { dueMsOf, type Timestamp, timestamp } from '../../time.ts'
 import { erasedError } from '../deletion.ts'
 import { bodyUnlessErased } from '../queries.ts'
 import type { DeliveryStatus, EndpointKind } from '../schema.ts'
@@ -197,7 +197,7 @@ export async function findDue(ctx: Context, maxDue: number, handled: readonly nu
       endpoints.push({ id: row.id, clientId: row.client_id, due: row.due, proven: Boolean(row.proven) })
     } else await transact(ctx, (tx) => holdDeliveries(tx, row.id))
   }
-  return { endpoints, nextDueMs: next === null ? undefined : msOf(next), backlogs }
+  return { endpoints, nextDueMs: next === null ? undefined : dueMsOf(next), backlogs }
 }
 
 /**
