@@ -136,7 +136,8 @@ export function reference(): string {
     ]),
     ...section('Calling the API: `mailkeep/client`', [
       ...declared('daemon/client/index.ts', ['createClient', 'Client', 'ImportFile', 'ImportOptions', 'ImportCounts']),
-      ...declared('daemon/client/request.ts', ['ClientOptions', 'ApiError']),
+      ...declared('daemon/client/options.ts', ['ClientOptions']),
+      ...declared('daemon/client/request.ts', ['ApiError']),
       ...declared('daemon/client/methods.ts', ['CallOptions', 'Listing', 'Page']),
     ]),
     ...section('Receiving: `mailkeep/receiver`', [

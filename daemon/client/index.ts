@@ -2,10 +2,12 @@
 
 import type { CallOptions, Listing, Page, QueryOf, Resources } from './methods.ts'
 import { answeredWithContact, operations, withoutKey } from './operations.ts'
-import { type ClientOptions, notOfApi, type Request, send } from './request.ts'
+import { type ClientOptions, type Settings, settingsOf } from './options.ts'
+import { notOfApi, type Request, send } from './request.ts'
 
 export type { CallOptions, Listing, Page } from './methods.ts'
-export { ApiError, type ClientOptions } from './request.ts'
+export type { ClientOptions } from './options.ts'
+export { ApiError } from './request.ts'
 
 /** A file to import: text, a `File` or `Blob`, or a stream. A stream cannot be sent twice, so it is not retried. */
 export type ImportFile = string | Blob | ReadableStream<Uint8Array>
@@ -40,88 +42,87 @@ export type Client = Omit<Resources, 'contacts'> & { readonly contacts: Resource
  * Creates a client of the API. It retries after network faults, 429 and 503; a POST is sent with an `Idempotency-Key`, so
  * that a repeated request has no second effect. A deletion whose answer was lost succeeds if the record is gone.
  *
- * @throws TypeError: `baseUrl`, `token` or `retries` is wrong.
+ * A method throws an ApiError if the API refuses the request, and a TypeError if an id, a filter or an option is wrong.
+ *
+ * @throws TypeError: an option is wrong or unknown.
  * @example
  * const mailkeep = createClient({ baseUrl: 'https://mail.example.org', token })
  * const contact = await mailkeep.contacts.addToList(1, { email: 'ada@example.org', tags: ['vip'] })
  * for await (const { email } of mailkeep.contacts.list({ tags: [3] })) console.log(email)
  */
 export function createClient(options: ClientOptions): Client {
-  const { baseUrl, token, retries = 0 } = options ?? {}
-  if (!/^https?:\/\/[^?#]+$/i.test(baseUrl) || !URL.canParse(baseUrl))
-    throw new TypeError('baseUrl must be a URL, such as https://mail.example.org.')
-  if (typeof token !== 'string' || !/^[!-~]+$/.test(token)) throw new TypeError('token must be a token of the API.')
-  if (!Number.isInteger(retries) || retries < 0) throw new TypeError('retries must be a whole number from 0.')
+  const settings = settingsOf(options)
   const resources = Object.entries(operations).map(([name, methods]) => [
     name,
-    Object.fromEntries(Object.entries(methods).map(([method, route]) => [method, methodOf(options, route)])),
+    Object.fromEntries(Object.entries(methods).map(([method, route]) => [method, methodOf(settings, route)])),
   ])
   const client = Object.fromEntries(resources)
-  Object.assign(client.contacts, fileMethods(options))
+  Object.assign(client.contacts, fileMethods(settings))
   return client as Client
 }
 
 type Query = Readonly<Record<string, unknown>>
 
-function methodOf(options: ClientOptions, route: string) {
-  const [method = '', template = ''] = route.split(' ')
-  const idCount = template.split('{').length - 1
+function methodOf(settings: Settings, route: string) {
+  const [method = '', path = ''] = route.split(' ')
+  const idCount = path.split('{').length - 1
   return (...args: unknown[]) => {
-    const path = fill(template, args.slice(0, idCount))
+    const ids = args.slice(0, idCount)
     const [input, callOptions = {}] = args.slice(idCount) as [unknown, (CallOptions & { query?: Query })?]
     const { signal, idempotencyKey, query } = callOptions
-    if (method === 'GET') return listing(options, { method, path, signal, repeatable: true }, input as Query)
+    if (method === 'GET') return listing(settings, { method, path, ids, signal }, input as Query)
     const takesKey = method === 'POST' && !withoutKey.has(route)
     const headers = takesKey ? { 'Idempotency-Key': idempotencyKey ?? crypto.randomUUID() } : {}
-    const repeatable = method !== 'POST' || takesKey
     const isDeletion = method === 'DELETE' && !answeredWithContact.has(route)
-    return call(options, { method, path, query, body: input, headers, signal, repeatable, isDeletion })
+    return call(settings, { method, path, ids, query, body: input, headers, signal, isDeletion })
   }
 }
 
-function fileMethods(options: ClientOptions): FileMethods {
-  async function upload(path: string, body: ImportFile, { format = 'csv', query, signal }: ImportOptions = {}) {
+function fileMethods(settings: Settings): FileMethods {
+  async function upload(
+    path: string,
+    ids: readonly unknown[],
+    body: ImportFile,
+    { format = 'csv', query, signal }: ImportOptions = {},
+  ) {
     const headers = { 'Content-Type': format === 'csv' ? 'text/csv' : 'application/x-ndjson' }
-    const request = { method: 'POST', path, query, body, headers, signal, repeatable: false, isFile: true }
-    const once = body instanceof ReadableStream ? { ...options, retries: 0 } : options
-    return (await call(once, request)) as ImportCounts
+    const request = { method: 'POST', path, ids, query, body, headers, signal, isFile: true }
+    return (await call(settings, request)) as ImportCounts
   }
   return {
-    import: (listId, file, importOptions) =>
-      upload(fill('/lists/{listId}/contacts/import', [listId]), file, importOptions),
-    restore: (file, importOptions) => upload('/contacts/import', file, importOptions),
+    import: (listId, file, importOptions) => upload('/lists/{listId}/contacts/import', [listId], file, importOptions),
+    restore: (file, importOptions) => upload('/contacts/import', [], file, importOptions),
     export: (query, { signal } = {}) => {
       const headers = { Accept: '*/*' }
       const path = '/contacts/export'
-      const request = { method: 'GET', path, query, headers, signal, repeatable: true, isFile: true }
-      return send(options, request, (response) => response)
+      const request = { method: 'GET', path, query, headers, signal, isFile: true }
+      return send(settings, request, (response) => response)
     },
   }
 }
 
 /** Sends the request for a page at once. Iterating sends those for the following pages. */
-function listing(options: ClientOptions, request: Request, query: Query = {}): Listing<unknown> {
-  const read = (more: Query) => call(options, { ...request, query: { ...query, ...more } }) as Promise<Page<unknown>>
-  const first = read({})
+function listing(settings: Settings, request: Request, query?: Query): Listing<unknown> {
+  const read = (of: Query | undefined) => call(settings, { ...request, query: of }) as Promise<Page<unknown>>
+  const first = read(query)
   async function* records() {
     for (let page = await first; ; ) {
       yield* page.data
       if (page.meta.next_cursor === null) return
-      page = await read({ cursor: page.meta.next_cursor })
+      page = await read({ ...query, cursor: page.meta.next_cursor })
     }
   }
   return Object.assign(first, { [Symbol.asyncIterator]: records })
 }
 
 /** @returns The answer's page, its data, or undefined when it has no body. */
-async function call(options: ClientOptions, request: Request): Promise<unknown> {
-  const { response, text } = await send(options, request, async (response) => ({
-    response,
-    text: await response.text(),
-  }))
-  if (response.status === 204) return undefined
-  const answer = parse(response, text)
-  return answer.meta === undefined ? answer.data : answer
+async function call(settings: Settings, request: Request): Promise<unknown> {
+  return await send(settings, request, async (response) => {
+    const text = await response.text()
+    if (response.status === 204) return undefined
+    const answer = parse(response, text)
+    return answer.meta === undefined ? answer.data : answer
+  })
 }
 
 function parse(response: Response, text: string): Partial<Page<unknown>> {
@@ -132,13 +133,4 @@ function parse(response: Response, text: string): Partial<Page<unknown>> {
     // It is no answer of the API.
   }
   throw notOfApi(response)
-}
-
-function fill(template: string, ids: readonly unknown[]): string {
-  let at = 0
-  return template.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const id = ids[at++]
-    if (!Number.isSafeInteger(id)) throw new TypeError(`${name} must be the id of a record, not ${String(id)}.`)
-    return String(id)
-  })
 }

@@ -1,28 +1,17 @@
-/** Options of `createClient`. */
-export interface ClientOptions {
-  /** Where the daemon answers, without `/api/v1`: `https://mail.example.org`. */
-  readonly baseUrl: string
-  /** A token of the API. */
-  readonly token: string
-  /** Retries after a network fault, 429 and 503. Default 3. */
-  readonly retries?: number
-  /** Milliseconds until one attempt is aborted. Files have no limit. Default 30,000. */
-  readonly timeoutMs?: number
-  /** Default: the platform's `fetch`. */
-  readonly fetch?: typeof fetch
-}
+import { check } from './check.ts'
+import type { Settings } from './options.ts'
+import { urlOf } from './url.ts'
 
 /** One call of a route. */
 export interface Request {
   readonly method: string
-  /** Path below `/api/v1`. */
+  /** Path below `/api/v1`, with the names of ids in braces. */
   readonly path: string
+  readonly ids?: readonly unknown[]
   readonly query?: object | undefined
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal | undefined
-  /** Whether a second attempt can do no harm, even if the first one was processed. */
-  readonly repeatable: boolean
   /** Whether the request deletes the record of its path. */
   readonly isDeletion?: boolean
   /** Whether the request or its answer is a file, which takes as long as it takes. */
@@ -48,8 +37,6 @@ export class ApiError extends Error {
   }
 }
 
-const defaultRetries = 3
-const defaultTimeoutMs = 30_000
 const firstPauseMs = 200
 const maxPauseMs = 60_000
 
@@ -57,25 +44,31 @@ const maxPauseMs = 60_000
  * Sends a request. Repeats it after a network fault, 429 and 503, with exponential backoff or after `Retry-After`.
  *
  * @param read Reads the answer. A network fault while it reads is one of the attempt.
- * @throws ApiError: the API refused it; the fault of `fetch`; the signal's reason.
+ * @throws ApiError: the API refused it; TypeError: an id, a parameter, the key or the signal is wrong; the fault of
+ *   `fetch`; the signal's reason.
  */
 export async function send<T>(
-  options: ClientOptions,
+  settings: Settings,
   request: Request,
   read: (response: Response) => T | Promise<T>,
 ): Promise<T> {
-  const { retries = defaultRetries, fetch = globalThis.fetch } = options
+  const { retries, fetch = globalThis.fetch } = settings
   // Before the attempts, because an error of the caller's input is no network fault.
-  const url = urlOf(options, request)
+  const url = urlOf(settings.baseUrl, request)
+  const key = request.headers?.['Idempotency-Key']
+  check(key === undefined || /^[!-~]{1,255}$/.test(key), 'idempotencyKey must be 1 to 255 visible characters of ASCII.')
+  // A second attempt does no harm, even if the first one was processed.
+  const isRepeatable = request.method !== 'POST' || key !== undefined
   const body = bodyOf(request)
   let isAnswerLost = false
   for (let attempt = 0; ; attempt++) {
-    const isLast = attempt >= retries
+    const isLast = attempt >= retries || body instanceof ReadableStream // which is used up
+    const init = initOf(settings, request, body)
     try {
-      const response = await fetch(url, initOf(options, request, body))
+      const response = await fetch(url, init)
       if (response.ok) return await read(response)
       const isBusy = response.status === 503 || (attempt > 0 && isStillRunning(request, response))
-      const mayRepeat = response.status === 429 || (isBusy && request.repeatable)
+      const mayRepeat = response.status === 429 || (isBusy && isRepeatable)
       if (isLast || !mayRepeat) {
         const error = errorFrom(response, await response.text())
         // The attempt whose answer was lost has deleted the record.
@@ -86,7 +79,7 @@ export async function send<T>(
       await response.body?.cancel()
       await pause(pauseMs(attempt, response.headers.get('retry-after')), request.signal)
     } catch (error) {
-      if (error instanceof ApiError || isLast || !request.repeatable || request.signal?.aborted) throw error
+      if (error instanceof ApiError || isLast || !isRepeatable || request.signal?.aborted) throw error
       isAnswerLost = true
       await pause(pauseMs(attempt, null), request.signal)
     }
@@ -98,38 +91,16 @@ function isStillRunning({ method }: Request, { status }: Response): boolean {
   return method === 'POST' && status === 409
 }
 
-function urlOf({ baseUrl }: ClientOptions, { path, query = {} }: Request): string {
-  const parameters = new URLSearchParams()
-  for (const [name, value] of Object.entries(query)) {
-    if (value === undefined || value === null) continue
-    if (Array.isArray(value)) for (const id of idsOf(name, value)) parameters.append(`${name}[]`, String(id))
-    else if (value instanceof Date) parameters.append(name, value.toISOString())
-    else if (typeof value === 'object') {
-      for (const [field, item] of Object.entries(value)) parameters.append(`${name}[${field}]`, String(item))
-    } else parameters.append(name, String(value))
-  }
-  const text = parameters.toString()
-  return `${baseUrl.replace(/\/+$/, '')}/api/v1${path}${text === '' ? '' : `?${text}`}`
-}
-
-/** No record has this id. */
-const noId = Number.MAX_SAFE_INTEGER
-
-/** A filter without ids matches nothing, as in the library. Left out of the query, it would match every record. */
-function idsOf(name: string, ids: readonly unknown[]): readonly unknown[] {
-  return ids.length === 0 && !name.startsWith('exclude_') ? [noId] : ids
-}
-
 function bodyOf({ body, isFile }: Request): NonNullable<RequestInit['body']> | undefined {
   return isFile ? (body as NonNullable<RequestInit['body']>) : JSON.stringify(body)
 }
 
 function initOf(
-  { token, timeoutMs = defaultTimeoutMs }: ClientOptions,
+  { token, timeoutMs }: Settings,
   { method, headers, signal, isFile }: Request,
   body: ReturnType<typeof bodyOf>,
 ): RequestInit {
-  const signals = [...(signal ? [signal] : []), ...(isFile ? [] : [AbortSignal.timeout(timeoutMs)])]
+  const signals = [signal, isFile ? undefined : AbortSignal.timeout(timeoutMs)].filter((one) => !!one)
   const json = !isFile && body !== undefined
   return {
     method,
@@ -141,27 +112,30 @@ function initOf(
       ...(json && { 'Content-Type': 'application/json' }),
       ...headers,
     },
-    ...(body !== undefined && { body }),
+    body: body ?? null,
     ...(body instanceof ReadableStream && { duplex: 'half' }),
-    ...(signals.length > 0 && { signal: AbortSignal.any(signals) }),
+    signal: AbortSignal.any(signals),
   }
 }
 
 /** Returns the error of an answer that is one, or that is none of the API's. */
 function errorFrom(response: Response, text: string): ApiError {
-  const requestId = response.headers.get('x-request-id') ?? undefined
   try {
-    const { code, message, errors } = JSON.parse(text) as { code: string; message: string; errors?: ApiError['errors'] }
-    return new ApiError(response.status, code, message, { errors, requestId })
+    const { code, message, errors } = JSON.parse(text)
+    if (typeof code === 'string' && typeof message === 'string') return apiError(response, code, message, errors)
   } catch {
-    return notOfApi(response)
+    // It is no answer of the API.
   }
+  return notOfApi(response)
 }
 
-export function notOfApi({ status, headers }: Response): ApiError {
-  const requestId = headers.get('x-request-id') ?? undefined
-  const message = `The server answered ${status} without JSON of the API: is baseUrl the daemon's address?`
-  return new ApiError(status, 'internal', message, { errors: undefined, requestId })
+export function notOfApi(response: Response): ApiError {
+  const message = `The server answered ${response.status} without JSON of the API: is baseUrl the daemon's address?`
+  return apiError(response, 'internal', message)
+}
+
+function apiError({ status, headers }: Response, code: string, message: string, errors?: ApiError['errors']): ApiError {
+  return new ApiError(status, code, message, { errors, requestId: headers.get('x-request-id') ?? undefined })
 }
 
 /** @param retryAfter Seconds, or a date of HTTP. */

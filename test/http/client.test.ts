@@ -138,7 +138,8 @@ async function serve(t: TestContext, answer: (res: ServerResponse, count: number
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => server.close())
-  return { baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, token: 'mk_x', count: () => count }
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { options: { baseUrl, token: 'mk_x' }, count: () => count }
 }
 
 const limited = JSON.stringify({ code: 'rate_limited', message: 'Too many.' })
@@ -149,7 +150,7 @@ describe('a request of the client', () => {
       const status = [429, 503, 200][count - 1] ?? 500
       res.writeHead(status, { 'Retry-After': '0' }).end(status === 200 ? '{"data":[],"meta":{}}' : limited)
     })
-    const client = createClient(server)
+    const client = createClient(server.options)
     await client.tags.list()
     assert.equal(server.count(), 3)
     await assert.rejects(async () => await client.tags.list(), { status: 500 })
@@ -162,7 +163,7 @@ describe('a request of the client', () => {
       if (count === 1) setImmediate(() => res.destroy())
       else res.end('"meta":{}}')
     })
-    assert.deepEqual(await createClient(server).tags.list(), { data: [], meta: {} })
+    assert.deepEqual(await createClient(server.options).tags.list(), { data: [], meta: {} })
     assert.equal(server.count(), 2)
   })
 
@@ -174,7 +175,7 @@ describe('a request of the client', () => {
       else if (count === 3) res.writeHead(201).end('{"data":{"id":1}}')
       else res.writeHead(409).end(conflict)
     })
-    const client = createClient(server)
+    const client = createClient(server.options)
     assert.deepEqual(await client.tags.create({ name: 'x' }), { id: 1 })
     assert.equal(server.count(), 3)
     await assert.rejects(client.tags.create({ name: 'x' }), { status: 409, code: 'conflict' }) // the first attempt
@@ -187,26 +188,26 @@ describe('a request of the client', () => {
       if (count % 2 === 1) res.destroy()
       else res.writeHead(404).end(missing)
     })
-    const client = createClient(server)
+    const client = createClient(server.options)
     assert.equal(await client.tags.delete(1), undefined)
     assert.equal(server.count(), 2)
     await assert.rejects(client.contacts.removeFromList(1, 2), { code: 'not_found' }) // it would answer the contact
     const gone = await serve(t, (res) => res.writeHead(404).end(missing))
-    await assert.rejects(createClient(gone).tags.delete(1), { code: 'not_found' })
+    await assert.rejects(createClient(gone.options).tags.delete(1), { code: 'not_found' })
     const proxy = await serve(t, (res, count) => (count === 1 ? res.destroy() : res.writeHead(404).end('<html>')))
-    await assert.rejects(createClient(proxy).tags.delete(1), { message: /baseUrl/ })
+    await assert.rejects(createClient(proxy.options).tags.delete(1), { message: /baseUrl/ })
   })
 
   test('that has no idempotency key is not repeated when its answer is lost', async (t) => {
     const server = await serve(t, (res) => res.destroy())
-    const client = createClient(server)
+    const client = createClient(server.options)
     await assert.rejects(client.webhooks.rotateSecret(1), TypeError)
     assert.equal(server.count(), 1)
   })
 
   test('with a stream is not repeated, because its body is used up', async (t) => {
     const server = await serve(t, (res) => res.writeHead(429, { 'Retry-After': '0' }).end(limited))
-    const { contacts } = createClient(server)
+    const { contacts } = createClient(server.options)
     const file = 'email\nada@example.org\n'
     await assert.rejects(contacts.import(1, new Blob([file]).stream()), { code: 'rate_limited', status: 429 })
     assert.equal(server.count(), 1)
@@ -217,7 +218,7 @@ describe('a request of the client', () => {
   test('waits as long as Retry-After says, and stops waiting when it is aborted', async (t) => {
     const server = await serve(t, (res) => res.writeHead(429, { 'Retry-After': '50' }).end(limited))
     const abort = new AbortController()
-    const waiting = createClient(server).tags.create({ name: 'x' }, { signal: abort.signal })
+    const waiting = createClient(server.options).tags.create({ name: 'x' }, { signal: abort.signal })
     while (server.count() === 0) await new Promise((resolve) => setImmediate(resolve))
     abort.abort(new Error('enough'))
     await assert.rejects(waiting, { message: 'enough' })
@@ -226,7 +227,7 @@ describe('a request of the client', () => {
 
   test('gives up after the given number of retries', async (t) => {
     const server = await serve(t, (res) => res.writeHead(503).end(limited))
-    await assert.rejects(async () => await createClient({ ...server, retries: 1 }).tags.list(), {
+    await assert.rejects(async () => await createClient({ ...server.options, retries: 1 }).tags.list(), {
       code: 'rate_limited',
     })
     assert.equal(server.count(), 2)
@@ -235,7 +236,7 @@ describe('a request of the client', () => {
   test('is not redirected: a POST would become a GET, or its body go to another host', async (t) => {
     for (const status of [301, 302, 307]) {
       const server = await serve(t, (res) => res.writeHead(status, { Location: '/api/v1/tags' }).end())
-      await assert.rejects(createClient(server).tags.create({ name: 'x' }), { status, message: /baseUrl/ })
+      await assert.rejects(createClient(server.options).tags.create({ name: 'x' }), { status, message: /baseUrl/ })
       assert.equal(server.count(), 1)
     }
   })
@@ -244,30 +245,101 @@ describe('a request of the client', () => {
     const server = await serve(t, (res) => res.end())
     let asked = 0
     const fetch = () => Promise.reject(new Error(`${++asked}`))
-    const client = createClient({ ...server, fetch: fetch as never })
+    const client = createClient({ ...server.options, fetch: fetch as never })
     await assert.rejects(client.tags.create({ name: 1n as never }), /BigInt/)
     assert.equal(asked, 0)
   })
 
   test('to something else than the API fails with what to check', async (t) => {
     const server = await serve(t, (res) => res.writeHead(404).end('<html>'))
-    await assert.rejects(async () => await createClient(server).tags.list(), { status: 404, message: /baseUrl/ })
+    await assert.rejects(async () => await createClient(server.options).tags.list(), {
+      status: 404,
+      message: /baseUrl/,
+    })
     const page = await serve(t, (res) => res.end('<html>'))
-    await assert.rejects(async () => await createClient(page).tags.list(), { status: 200, message: /baseUrl/ })
+    await assert.rejects(async () => await createClient(page.options).tags.list(), { status: 200, message: /baseUrl/ })
     for (const text of ['null', '5', '[]', '{}', '"data"']) {
       const other = await serve(t, (res) => res.end(text))
-      await assert.rejects(async () => await createClient(other).tags.list(), { status: 200, message: /baseUrl/ })
+      await assert.rejects(async () => await createClient(other.options).tags.list(), {
+        status: 200,
+        message: /baseUrl/,
+      })
     }
-    for (const baseUrl of ['mail.example.org', 'ftp://mail.example.org', 'https://mail.example.org?a=1', 5 as never]) {
-      assert.throws(() => createClient({ baseUrl, token: 'x' }), /baseUrl must be a URL/)
+    const notOfApi = ['{"error":"blocked"}', '"x"', '[]', 'null', '{"message":"Not Found"}', '{"code":7,"message":{}}']
+    for (const text of notOfApi) {
+      const proxy = await serve(t, (res) => res.writeHead(403).end(text))
+      const refused = { status: 403, code: 'internal', message: /baseUrl/ }
+      await assert.rejects(async () => await createClient(proxy.options).tags.list(), refused)
     }
-    for (const token of ['', 'mk_x\n', 'mk_é']) {
-      assert.throws(() => createClient({ baseUrl: server.baseUrl, token }), /token/)
+  })
+})
+
+describe('a mistake of the client’s caller', () => {
+  /** Returns a client whose requests are counted, and never sent. */
+  function unsent() {
+    let count = 0
+    const fetch = () => Promise.reject(new Error(`request ${++count}`))
+    const client = createClient({ baseUrl: 'https://mail.example.org', token: 'mk_x', fetch: fetch as never })
+    return { client, count: () => count }
+  }
+
+  test('in an option is refused when the client is created', () => {
+    const options = { baseUrl: 'https://mail.example.org/mail/', token: 'mk_x' }
+    createClient({ ...options, retries: undefined as never, timeoutMs: 1, fetch })
+    const wrong: Readonly<Record<string, readonly unknown[]>> = {
+      baseUrl: [
+        ...['mail.example.org', 'ftp://mail.example.org', 'https://mail.example.org?a=1', 'https://user:pass@host'],
+        ...['https://host ', 'https://host\n', ' https://host', new URL('https://host'), 5, undefined],
+      ],
+      token: ['', 'mk_x\n', 'mk_é', 5, undefined],
+      retries: [-1, 1.5, Number.NaN, '3', null],
+      timeoutMs: [Number.NaN, -1, 0, 1.5, Number.POSITIVE_INFINITY, 2 ** 31, '5', null],
+      fetch: [5, null],
     }
-    for (const retries of [-1, Number.NaN, '3' as never]) {
-      assert.throws(() => createClient({ ...server, retries }), /retries/)
+    for (const [name, values] of Object.entries(wrong)) {
+      const refused = { name: 'TypeError', message: new RegExp(`^${name} must be `) }
+      for (const value of values) assert.throws(() => createClient({ ...options, [name]: value }), refused)
     }
-    assert.throws(() => void createClient(server).contacts.get('7' as never), /contactId must be the id/)
+    const unknown = { name: 'TypeError', message: /no timeout here\. Known: baseUrl, .*timeoutMs/ }
+    assert.throws(() => createClient({ ...options, timeout: 5 } as never), unknown)
+    for (const value of [undefined, null, 5]) assert.throws(() => createClient(value as never), /baseUrl/)
+  })
+
+  test('in a filter rejects the call, which would find everyone without it', async () => {
+    const { client, count } = unsent()
+    const wrong: readonly (readonly [query: unknown, message: RegExp])[] = [
+      [{ ids: new Set([1]) }, /^ids must/],
+      [{ ids: new Map() }, /^ids must/],
+      [{ ids: [null] }, /^ids must/],
+      [{ attributes: {} }, /^attributes must not be empty/],
+      [{ attributes: { plan: undefined } }, /^attributes\.plan must/],
+      [{ attributes: Promise.resolve({ plan: 'pro' }) }, /^attributes must/],
+      [{ search: null }, /^search must/],
+      [{ search: Symbol('x') }, /^search must/],
+      ...[5, 'x', null, [1], new Map()].map((query) => [query, /^The query must be an object/] as const),
+    ]
+    for (const [query, message] of wrong) {
+      const refused = { name: 'TypeError', message }
+      await assert.rejects(client.contacts.list(query as never), refused)
+      await assert.rejects(client.contacts.export(query as never), refused)
+      await assert.rejects(client.contacts.delete(1, undefined, { query: query as never }), refused)
+    }
+    assert.equal(count(), 0)
+  })
+
+  test('in an id, an idempotency key or a signal rejects the call before it is sent', async () => {
+    const { client, count } = unsent()
+    const { contacts, tags } = client
+    await assert.rejects(contacts.get('7' as never), /^TypeError: contactId must be the id/)
+    await assert.rejects(contacts.import(undefined as never, 'email\n'), /^TypeError: listId must be the id/)
+    for (const idempotencyKey of ['Bestellung-№5', 'a\nb', 'a b', '', 'x'.repeat(256)]) {
+      await assert.rejects(
+        tags.create({ name: 'x' }, { idempotencyKey }),
+        /^TypeError: idempotencyKey must be 1 to 255/,
+      )
+    }
+    await assert.rejects(tags.create({ name: 'x' }, { signal: 5 as never }), TypeError)
+    assert.equal(count(), 0)
   })
 })
 
@@ -282,7 +354,10 @@ describe('the client’s methods', () => {
 
   test('send an idempotency key where the API takes one', () => {
     const without = routes.filter((route) => route.method === 'POST' && !takesKey(route))
-    assert.deepEqual([...withoutKey].sort(), without.map(({ path }) => `POST ${named(path)}`).sort())
+    assert.deepEqual(
+      [...withoutKey, files.import, files.restore].sort(),
+      without.map(({ path }) => `POST ${named(path)}`).sort(),
+    )
   })
 
   test('that delete a record have no answer', () => {

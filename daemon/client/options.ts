@@ -1,0 +1,39 @@
+import { check } from './check.ts'
+
+/** Options of `createClient`. */
+export interface ClientOptions {
+  /** Where the daemon answers, without `/api/v1`: `https://mail.example.org`. */
+  readonly baseUrl: string
+  /** A token of the API. */
+  readonly token: string
+  /** Retries after a network fault, 429 and 503. Default 3. */
+  readonly retries?: number
+  /** Milliseconds until one attempt is aborted. Files have no limit. Default 30,000. */
+  readonly timeoutMs?: number
+  /** Default: the platform's `fetch`. */
+  readonly fetch?: typeof fetch
+}
+
+/** The options, with defaults. `fetch` is looked up at each call, because tests replace the platform's. */
+export type Settings = ClientOptions & Required<Omit<ClientOptions, 'fetch'>>
+
+/** The longest delay that timers support. */
+const maxTimerMs = 2 ** 31 - 1
+
+/** @throws TypeError: an option is wrong, missing or unknown. */
+export function settingsOf(options: ClientOptions): Settings {
+  const { baseUrl, token, retries = 3, timeoutMs = 30_000, fetch, ...others } = options ?? {}
+  check(isBaseUrl(baseUrl), 'baseUrl must be a URL without a user, such as https://mail.example.org.')
+  check(typeof token === 'string' && /^[!-~]+$/.test(token), 'token must be a token of the API.')
+  check(Number.isInteger(retries) && retries >= 0, 'retries must be a whole number from 0.')
+  const fitsTimer = Number.isInteger(timeoutMs) && timeoutMs > 0 && timeoutMs <= maxTimerMs
+  check(fitsTimer, `timeoutMs must be a whole number from 1 to ${maxTimerMs}.`)
+  check(fetch === undefined || typeof fetch === 'function', 'fetch must be a function.')
+  for (const name in others) check(false, `There is no ${name} here. Known: baseUrl, token, retries, timeoutMs, fetch.`)
+  return { baseUrl, token, retries, timeoutMs, ...(fetch && { fetch }) }
+}
+
+/** `fetch` refuses a URL with a user, and a query would end up before the path. */
+function isBaseUrl(value: unknown): boolean {
+  return typeof value === 'string' && /^https?:\/\/[^\s?#@/]+(\/[^\s?#]*)?$/i.test(value) && URL.canParse(value)
+}
