@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import * as v from 'valibot'
+import { isPublicUrl, publicUrlRule } from '../lib/internal.ts'
 import { isServer } from './database-setting.ts'
 
 /** A number written in digits. `Number()` alone would accept `0x10`, `1e3` and white space. */
@@ -70,15 +71,9 @@ const databaseSchema = v.pipe(
 
 const publicUrl = v.pipe(
   v.string(),
-  v.check(isPublicUrl, 'must be an http or https URL without user, query and fragment'),
+  v.check((text) => isPublicUrl(text), `must be ${publicUrlRule}`),
   v.transform((text) => new URL(text).href.replace(/\/+$/, '')),
 )
-
-function isPublicUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false
-  const { protocol, username, password, search, hash } = new URL(text)
-  return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === ''
-}
 
 const origins = v.pipe(
   v.string(),

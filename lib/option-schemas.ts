@@ -51,13 +51,13 @@ function numbers(min: number, max: number, isOne: (value: unknown) => boolean = 
   return must((value) => Array.isArray(value) && value.every(isOne), `be a list of numbers from ${min} to ${max}`)
 }
 
-function isPublicUrl(value: unknown): boolean {
+export function isPublicUrl(value: unknown): boolean {
   if (typeof value !== 'string' || !URL.canParse(value)) return false
   const { protocol, username, password, search, hash } = new URL(value)
   return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === ''
 }
 
-const publicUrlRule = 'an http or https URL without user, query and fragment'
+export const publicUrlRule = 'an http or https URL without user, query and fragment'
 
 /** Calls a function of the host. @throws MailkeepError `validation_failed` on the option: it threw an error. */
 function callHost<T>(option: string, call: () => T): T {

@@ -1,5 +1,5 @@
 import type { Logger, Mailkeep } from '../../lib/index.ts'
-import { invalid, refuseUnknownNames } from '../../lib/internal.ts'
+import { invalid, isPublicUrl, publicUrlRule, refuseUnknownNames } from '../../lib/internal.ts'
 
 /** Log for unexpected errors. */
 export type ErrorLog = Pick<Logger, 'error'>
@@ -26,12 +26,15 @@ interface Rule {
   readonly must: string
 }
 
-/** Rules for the values of options. A path without a slash would match no request, and NaN would limit no body. */
+/** Rules for the values of options. Other paths would match no request, and NaN would limit no body. */
 const rules: Readonly<Record<string, Rule>> = {
-  prefix: { allows: (value) => typeof value === 'string' && /^(?:\/|$)/.test(value), must: 'a path such as /mail' },
-  publicUrl: { allows: (value) => typeof value === 'string', must: 'a URL' },
+  prefix: {
+    allows: (value) => typeof value === 'string' && /^(?:\/[!"$->@-~]*)?$/.test(value),
+    must: 'a path such as /mail, as it is in a URL',
+  },
+  publicUrl: { allows: isPublicUrl, must: publicUrlRule },
   authenticate: { allows: (value) => typeof value === 'function', must: 'a function' },
-  bodyBytes: { allows: (value) => typeof value === 'number' && value >= 0, must: 'a number of bytes' },
+  bodyBytes: { allows: (value) => Number.isSafeInteger(value) && Number(value) >= 0, must: 'a whole number of bytes' },
   trustProxy: { allows: (value) => typeof value === 'boolean', must: 'true or false' },
   logger: {
     allows: (value) => typeof (value as Partial<ErrorLog> | null)?.error === 'function',

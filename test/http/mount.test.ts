@@ -206,11 +206,13 @@ describe('a mounted API', () => {
     const wrong: readonly object[] = [
       { prefix: 'mail' }, // without a slash no path would match
       { prefix: true },
-      { publicUrl: 5 },
+      ...['/a?b', '/a#b', '/a b', '/größe'].map((prefix) => ({ prefix })), // a request's path has them encoded
+      ...[5, 'x', '/mail', 'ftp://host', 'https://host?a', 'https://user@host'].map((publicUrl) => ({ publicUrl })),
       { authenticate: 'ada' },
       { bodyBytes: Number.NaN }, // would not limit bodies
-      { bodyBytes: '1048576' },
+      ...['1048576', 1.5, -1, Number.POSITIVE_INFINITY].map((bodyBytes) => ({ bodyBytes })),
       { logger: {} },
+      { logger: { info() {} } },
     ]
     for (const options of wrong) {
       const [name] = Object.keys(options)
