@@ -98,8 +98,7 @@ export async function recordImport(
       running = undefined
     })
   }
-  // Inside a transaction of the caller, no statement may run on its own.
-  const timer = ctx.transaction ? undefined : setInterval(tick, progressIntervalMs).unref()
+  const timer = setInterval(tick, progressIntervalMs).unref()
   return {
     id: id!,
     async finish(error) {

@@ -85,6 +85,18 @@ onEveryDatabase('work under a key', (open) => {
     assert.equal(answer.tag.name, 'new')
   })
 
+  test('cannot import a file, and says so', async (t) => {
+    const { acme } = await open(t, { start: false })
+    const list = await acme.lists.create({ name: 'News' })
+    const work = (client: ClientOperations) =>
+      client.contacts.import(list.id, ['email\nada@example.org\n'], { format: 'csv' })
+    await assert.rejects(acme.withIdempotencyKey('k', {}, work), {
+      code: 'internal',
+      message: /^An import cannot run in/,
+    })
+    assert.deepEqual((await acme.imports.list()).data, [])
+  })
+
   test('shares its transaction with its key: work that fails stores neither', async (t) => {
     const mk = await open(t, { start: false })
     const failing = async (client: ClientOperations) => {

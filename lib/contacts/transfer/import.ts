@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import { types } from 'node:util'
 import { untilAborted } from '../../abort.ts'
 import type { AuditedChange } from '../../audit/operations.ts'
 import type { Context } from '../../context.ts'
@@ -6,6 +7,7 @@ import { type FieldErrors, invalid, MailkeepError } from '../../errors.ts'
 import { recordImport } from '../../imports/operations.ts'
 import { getList } from '../../lists/operations.ts'
 import { parse } from '../../parse.ts'
+import { misuse } from '../../storage/transaction.ts'
 import { TurnLimit } from '../../time.ts'
 import { auditOnce } from '../audit-entries.ts'
 import { addEntries, type Entry } from '../bulk.ts'
@@ -64,6 +66,7 @@ export async function importContacts(
   listenForErrors(source)
   const parsed = parse(ImportOptions, options)
   if (!isIterable(source)) throw wrongSource()
+  if (ctx.transaction) throw misuse(withinTransaction)
   if (listId !== null) await getList(ctx, listId)
   requireMayConfirm(ctx, parsed.confirmed)
   const { dry_run, mode, onStart } = parsed
@@ -95,6 +98,10 @@ async function analyzeContacts({ storage }: Context): Promise<void> {
   if (!analyzeContacts) return
   await storage.transaction(async (tx) => tx.run(analyzeContacts)).catch(() => {}) // the contacts are saved
 }
+
+/** Its transaction would last as long as the source, and delay all other writes to a SQLite file. */
+const withinTransaction =
+  'An import cannot run in withIdempotencyKey, because it waits for its source. Import outside: it can be repeated safely.'
 
 type Counts = { total: number; created: number; updated: number; skipped: number; refused: number }
 
@@ -267,7 +274,7 @@ async function settlesBy(promise: Promise<unknown>, dueMs: number): Promise<bool
 async function* bytesOf(source: Chunks): AsyncGenerator<Uint8Array> {
   for await (const chunk of source) {
     if (typeof chunk === 'string') yield Buffer.from(chunk)
-    else if (ArrayBuffer.isView(chunk)) yield chunk
+    else if (types.isUint8Array(chunk)) yield chunk
     else throw wrongSource()
   }
 }
