@@ -50,8 +50,8 @@ export async function addContactsToList(
   if (inputs.length > maxContactsPerCall) {
     throw invalid('body', `At most ${withCommas(maxContactsPerCall)} contacts at a time.`)
   }
-  // Before the first await, because the caller may change the array after it.
-  const entries = inputs.map((input) => entryOf(ctx, input))
+  // Before the first await, because the caller may change the array after it. `map` would skip holes.
+  const entries = Array.from(inputs, (input) => entryOf(ctx, input))
   await getList(ctx, listId)
   const onSave = auditOnce(ctx, { type: 'list.imported', targetId: listId })
   return await addEntries(ctx, listId, entries, { signal, onSave })

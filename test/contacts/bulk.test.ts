@@ -119,6 +119,15 @@ onEveryDatabase('adding many contacts to a list', (open) => {
     assert.equal((await contacts.get(idOf(results[7]))).extra_attributes.k99, text)
   })
 
+  test('refuses what is missing in an array with holes, and saves the others', async (t) => {
+    const { list, contacts } = await openWithList(open, t)
+    const holey: ContactInput[] = []
+    holey[1] = { email: 'ada@example.org' }
+    const [refused, saved] = await contacts.addManyToList(list.id, holey)
+    assert.deepEqual(Object.keys(refused?.refused?.errors ?? {}), ['body'])
+    assert.equal((await contacts.get(idOf(saved))).email, 'ada@example.org')
+  })
+
   test('refuses a value that is not an array, too many contacts, or an unknown list', async (t) => {
     const { acme, mailkeep, list, contacts, count } = await openWithList(open, t)
     const { addManyToList } = unchecked(acme).contacts
