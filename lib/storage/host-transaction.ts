@@ -111,7 +111,7 @@ async function rollBack(connection: Connection): Promise<void> {
 }
 
 export function noTransaction(cause?: unknown): MailkeepError {
-  const message = 'This has no transaction open: begin one first, and await everything inside it.'
+  const message = 'No transaction is open: begin one first, and await everything inside it.'
   return invalid('transaction', message, cause)
 }
 
