@@ -133,7 +133,10 @@ export const files = {
   export: 'GET /contacts/export',
 } as const
 
-/** POST routes, apart from files, that take no `Idempotency-Key`. The client repeats them only if the server refused the request unread. */
+/**
+ * POST routes, apart from files, that take no `Idempotency-Key`. The client repeats them only if the server refused the
+ * request unread.
+ */
 export const withoutKey: ReadonlySet<string> = new Set([
   'POST /webhook-endpoints',
   'POST /webhook-endpoints/{endpointId}/secret',

@@ -57,8 +57,8 @@ export interface IdempotencyApi {
    * @param key 1–255 characters. Use a random key for each task.
    * @param request The parameters of the request, as JSON. They distinguish a repeat from another request.
    * @param work Receives the client's operations, which run in one transaction. It may await only these, one after
-   *   another, and no operation of an outer client. It cannot import. It may run twice; then the first run is rolled back. On SQLite,
-   *   other writes wait for it, so it should change at most some hundreds of rows.
+   *   another, and no operation of an outer client. It cannot import. It may run twice; then the first run is rolled
+   *   back. On SQLite, other writes wait for it, so it should change at most some hundreds of rows.
    * @throws MailkeepError `idempotency_mismatch`: the key was used for another request; `conflict`: the first request
    *   with this key is still running, or its result was encrypted with a key that is no longer configured;
    *   `validation_failed`; and the errors that `work` throws.

@@ -163,6 +163,27 @@ onEveryDatabase('the history of a contact', (open) => {
     assert.equal((await historyOf(acme, ada.id)).length, length + 1, 'only that of the merged contact is added')
   })
 
+  test('follows a contact through several merges, also if the first one has not ended', async (t) => {
+    const { mailkeep, acme } = await open(t, { start: false })
+    const list = await acme.lists.create({ name: 'News' })
+    const emails = ['first@example.org', 'second@example.org', 'last@example.org']
+    const contacts = await acme.contacts.addManyToList(
+      list.id,
+      emails.map((address) => ({ email: address })),
+    )
+    const [first, second, last] = contacts.map((result) => (result as { id: number }).id)
+    for (let n = 0; n < 400; n++) {
+      await acme.contacts.unsubscribe(first!)
+      await acme.contacts.resubscribe(first!)
+    }
+    await Promise.all([
+      acme.contacts.merge(first!, { into: second! }),
+      acme.contacts.merge(second!, { into: last! }), // its transaction follows at once
+    ])
+    await mailkeep.deliverDue()
+    assert.equal((await historyOf(acme, last!)).length, 803)
+  })
+
   test('follows a merged contact, and goes with an erased contact and with a deleted client', async (t) => {
     const { mailkeep, acme, acmeId, count } = await open(t, { start: false })
     const list = await acme.lists.create({ name: 'News' })

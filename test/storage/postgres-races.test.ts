@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import pg from 'pg'
-import { createMailkeep, type EventType, isMailkeepError, type Mailkeep } from '../../lib/index.ts'
+import {
+  createMailkeep,
+  type EventType,
+  isMailkeepError,
+  type Mailkeep,
+  type MailkeepOptions,
+} from '../../lib/index.ts'
 import { postgres } from '../../lib/postgres.ts'
+import { CapturingTransport } from '../../lib/testing/mail.ts'
 import { onPostgres, openPostgres, test } from '../support/databases.ts'
 import { openService, until } from '../support/harness.ts'
 import type { Answer, Call } from '../support/http-call.ts'
@@ -11,9 +18,10 @@ import { assertFaster } from '../support/timing.ts'
 const key = Buffer.alloc(32, 7)
 
 /** Opens several mailkeeps on one database, like daemons on several machines. */
-async function openSeveral(t: TestContext, count = 2) {
+async function openSeveral(t: TestContext, count = 2, options: Partial<MailkeepOptions> = {}) {
   const database = await openPostgres()
-  const open = () => createMailkeep({ database: database.source, encryptionKey: key, webhooks: { allowPrivate: true } })
+  const webhooks = { allowPrivate: true }
+  const open = () => createMailkeep({ database: database.source, encryptionKey: key, webhooks, ...options })
   const all: Mailkeep[] = await Promise.all(Array.from({ length: count }, open))
   t.after(async () => {
     for (const mailkeep of all) await mailkeep.close({ timeoutMs: 0 })
@@ -279,24 +287,102 @@ onPostgres('two daemons called over HTTP at the same time', () => {
   })
 })
 
-onPostgres('a batch of operations', () => {
-  test('waits for a transaction that changes the address of a contact, and finds the contact by its id', async (t) => {
-    const { all, id: clientId, clients, ask, url, schema } = await openSeveral(t)
-    const { contact } = await clients[0]!.contacts.upsert({ email: 'old@example.org' })
-    const { id } = contact
-    const other = new pg.Client({ connectionString: url })
-    await other.connect()
-    t.after(() => other.end())
-    await other.query(`set search_path = ${schema}`)
-    await other.query('begin')
-    await all[0]!.using(other).forClient(clientId).contacts.changeEmail(id, { email: 'new@example.org' })
-    const tagged = clients[1]!.contacts.batch([{ op: 'tag', id, tags: ['vip'] }])
+/** Begins a transaction of the host, for operations of the client in it. */
+async function beginHosted(t: TestContext, { all, id, url, schema }: Awaited<ReturnType<typeof openSeveral>>) {
+  const other = new pg.Client({ connectionString: url })
+  await other.connect()
+  t.after(() => other.end())
+  await other.query(`set search_path = ${schema}`)
+  await other.query('begin')
+  return { client: all[0]!.using(other).forClient(id), commit: () => other.query('commit') }
+}
+
+onPostgres('while a transaction of the host is open', () => {
+  const address = { email: 'old@example.org' }
+  const mail = { transport: new CapturingTransport(Date.now), allowUnverified: true }
+
+  async function addNewsletter(client: ReturnType<Mailkeep['forClient']>) {
+    await client.identities.add({ email: 'news@acme.example', name: 'Acme', status: 'verified' })
+    return await client.newsletters.create({ name: 'News', subject: 'News', html: '{{ unsubscribe_url }}' })
+  }
+
+  /** Commits when another connection waits for a lock. */
+  async function commitWhenWaiting(ask: (text: string) => Promise<unknown[]>, commit: () => Promise<unknown>) {
     await until(
       () => ask(lockWaits),
       (rows) => rows.length > 0,
     )
-    await other.query('commit')
+    await commit()
+  }
+
+  test('a batch finds a contact whose address is changed there by its id', async (t) => {
+    const place = await openSeveral(t)
+    const [acme] = place.clients
+    const { id } = (await acme!.contacts.upsert(address)).contact
+    const { client, commit } = await beginHosted(t, place)
+    await client.contacts.changeEmail(id, { email: 'new@example.org' })
+    const tagged = acme!.contacts.batch([{ op: 'tag', id, tags: ['vip'] }])
+    await commitWhenWaiting(place.ask, commit)
     assert.deepEqual(await tagged, [{ status: 'done', id }])
+  })
+
+  test('a bounce of an address that is changed there suppresses no other one', async (t) => {
+    const place = await openSeveral(t)
+    const [acme] = place.clients
+    const { id } = (await acme!.contacts.upsert(address)).contact
+    const { client, commit } = await beginHosted(t, place)
+    await client.contacts.changeEmail(id, { email: 'new@example.org' })
+    const bounced = acme!.contacts.recordBounce(address).then(() => 'recorded', codeOf)
+    await commitWhenWaiting(place.ask, commit)
+    assert.equal(await bounced, 'not_found')
+    assert.deepEqual((await acme!.suppressions.list()).data, [])
+  })
+
+  test('a newsletter that is cancelled skips the message of a contact that is erased there', async (t) => {
+    const place = await openSeveral(t, 1, { mail, publicUrl: 'https://mail.example.com' })
+    const [acme] = place.clients
+    const { id } = (await acme!.contacts.upsert(address)).contact
+    const newsletter = await addNewsletter(acme!)
+    await acme!.newsletters.send(newsletter.id)
+    const { client, commit } = await beginHosted(t, place)
+    await client.contacts.delete(id)
+    const cancelled = acme!.newsletters.cancel(newsletter.id)
+    await commitWhenWaiting(place.ask, commit)
+    const { status, counts } = await cancelled
+    assert.deepEqual([status, counts.pending, counts.skipped], ['cancelled', 0, 1])
+  })
+
+  /** Runs the jobs that repeat a change, because such transactions may have added rows. */
+  async function runSecondPass({ ask, all }: Awaited<ReturnType<typeof openSeveral>>) {
+    await ask(`update mailkeep_job set run_at = run_at - interval '1 hour'`)
+    await all[0]!.deliverDue()
+  }
+
+  test('the steps of a sequence are set, and a contact who joins there gets them', async (t) => {
+    const place = await openSeveral(t)
+    const [acme] = place.clients
+    const list = await acme!.lists.create({ name: 'News' })
+    const { id } = await acme!.sequences.create({ name: 'Welcome', list_id: list.id })
+    const { client, commit } = await beginHosted(t, place)
+    await client.contacts.addToList(list.id, address)
+    const step = { subject: 'Hello', html: '{{ unsubscribe_url }}', delay_seconds: 0 }
+    await acme!.sequences.setSteps(id, { steps: [step] })
+    await commit()
+    await runSecondPass(place)
+    assert.notEqual((await acme!.sequences.enrolments(id)).data[0]!.due_at, null)
+  })
+
+  test('a message to a contact that is erased there is written, and does not name the contact afterwards', async (t) => {
+    const place = await openSeveral(t, 1, { mail, publicUrl: 'https://mail.example.com' })
+    const [acme] = place.clients
+    const { id } = (await acme!.contacts.upsert(address)).contact
+    const newsletter = await addNewsletter(acme!)
+    const { client, commit } = await beginHosted(t, place)
+    await client.contacts.delete(id)
+    await acme!.newsletters.send(newsletter.id)
+    await commit()
+    await runSecondPass(place)
+    assert.deepEqual(await place.ask('select contact_id from mailkeep_message'), [{ contact_id: null }])
   })
 })
 
