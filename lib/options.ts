@@ -39,7 +39,8 @@ export interface MailkeepOptions {
   readonly migrate?: boolean
   /**
    * Called in this process with every event of its changes, after the commit and before any delivery. Nothing is stored or
-   * repeated for it: use `mailkeep.on` for work that must happen. Its errors are logged.
+   * repeated for it: use `mailkeep.on` for work that must happen. Its errors are logged. Of a call with `using()` it is
+   * called after the call, also if the host then rolls back.
    */
   readonly onEvent?: (event: RaisedEvent) => void
   /** For tests: how host names of webhooks are resolved. */
