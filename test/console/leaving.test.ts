@@ -1,7 +1,7 @@
 /** Pages that are left, by a link, a key or the Back button, and what becomes of words that are not saved. */
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
-import { consoleTest, heading, loaded } from './world.ts'
+import { consoleTest, during, gate, heading, loaded } from './world.ts'
 
 interface Sequence {
   readonly steps: readonly { readonly subject: string }[]
@@ -59,6 +59,54 @@ consoleTest('a page is left without saving if the user says so', async ({ page, 
   assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), '')
   await page.getByRole('link', { name: 'Contacts' }).click()
   await heading(page, 'Contacts')
+})
+
+consoleTest('a page that is left while its save runs is left after that', async ({ page, visit, data }) => {
+  await data('POST', '/sequences', { name: 'Welcome' })
+  await data('PUT', '/sequences/1/steps', { steps: [step] })
+  await visit('/console/sequences/1')
+  await page.getByRole('button', { name: 'Edit Welcome' }).click()
+  const { promise, resolve: letStore } = gate()
+  await during(page, 'PUT', '/api/v1/sequences/1/steps', async (route) => {
+    await promise
+    await route.continue()
+  })
+  await page.getByLabel('Subject').fill('A long letter')
+  await page.getByRole('button', { name: 'Save step' }).click()
+  await page.getByRole('button', { name: 'Please wait…' }).waitFor()
+  await page.getByRole('link', { name: 'Contacts' }).click()
+  letStore()
+  await heading(page, 'Contacts')
+  assert.equal(await page.getByRole('dialog').count(), 0)
+  assert.equal((await data<Sequence>('GET', '/sequences/1')).steps[0]!.subject, 'A long letter')
+})
+
+consoleTest('words that a save refuses while the page is left stay', async (world) => {
+  const { page, visit, data, allowErrors } = world
+  allowErrors()
+  await data('POST', '/sequences', { name: 'Welcome' })
+  await data('PUT', '/sequences/1/steps', { steps: [step] })
+  await data('POST', '/newsletters', { subject: 'Old', html: step.html })
+  for (const [path, method, api, label, button] of [
+    ['/console/sequences/1', 'PUT', '/api/v1/sequences/1/steps', 'Subject', 'Save step'],
+    ['/console/pages', 'PUT', '/api/v1/settings/pages', 'Postal address', 'Save'],
+    ['/console/newsletters/1', 'PATCH', '/api/v1/newsletters/1', 'Subject', undefined],
+  ] as const) {
+    await visit(path)
+    if (button === 'Save step') await page.getByRole('button', { name: 'Edit Welcome' }).click()
+    const { promise, resolve: letAnswer } = gate()
+    const end = await during(page, method, api, async (route) => {
+      await promise
+      await route.fulfill({ status: 503, body: '{}' })
+    })
+    await page.getByLabel(label).fill('A long letter')
+    if (button) await page.getByRole('button', { name: button, exact: true }).click()
+    await page.getByRole('link', { name: 'Contacts' }).click()
+    letAnswer()
+    await answer(page, 'Cancel')
+    assert.equal(await page.getByLabel(label).inputValue(), 'A long letter')
+    await end()
+  }
 })
 
 consoleTest(

@@ -9,11 +9,12 @@ import { attempt, say } from '../parts/notice.tsx'
 import { Later, Page } from '../parts/page.tsx'
 import { RecordPage, useRecordId } from '../parts/record.tsx'
 import { number, Time } from '../parts/time.tsx'
+import { notSaved, whenSaved } from '../parts/unsaved.tsx'
 import { may } from '../session.ts'
 import { Composer } from './composer.tsx'
 import { Messages } from './messages.tsx'
 import { NewsletterStatus } from './newsletters.tsx'
-import { notSaved, SendButtons, whenSaved } from './send-buttons.tsx'
+import { SendButtons } from './send-buttons.tsx'
 
 type Newsletter = Schemas['NewsletterWithAudience']
 

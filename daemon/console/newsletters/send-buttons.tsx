@@ -1,10 +1,11 @@
-import { effect, type Signal } from '@preact/signals'
+import type { Signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { api, dataOf, RequestError, type Schemas } from '../api.ts'
 import { confirm, confirmAndRun, Dialog } from '../parts/dialog.tsx'
 import { Field, Form, type SaveState, textOf } from '../parts/form.tsx'
 import { attempt, say } from '../parts/notice.tsx'
 import { number } from '../parts/time.tsx'
+import { whenSaved } from '../parts/unsaved.tsx'
 import { UncertainButtons } from './messages.tsx'
 
 type Newsletter = Schemas['Newsletter']
@@ -14,8 +15,6 @@ interface SendButtonsProps {
   readonly state: Signal<SaveState>
   readonly set: (newsletter: Newsletter) => void
 }
-
-export const notSaved = 'The last change is not saved.'
 
 /** Buttons for the actions that the newsletter's status allows. */
 export function SendButtons({ newsletter, state, set }: SendButtonsProps) {
@@ -95,17 +94,6 @@ export function SendButtons({ newsletter, state, set }: SendButtonsProps) {
       {open === 'schedule' && <Schedule newsletterId={id} state={state} close={() => setOpen(undefined)} set={set} />}
     </>
   )
-}
-
-/** Resolves when the content on the screen is stored. @throws RequestError It cannot be. */
-export function whenSaved(state: Signal<SaveState>): Promise<void> {
-  return new Promise((resolve, reject) => {
-    effect(function check() {
-      if (state.value === 'saved') resolve()
-      if (state.value === 'unsaved') reject(new RequestError(notSaved, 'validation_failed'))
-      if (state.value !== 'saving') this.dispose()
-    })
-  })
 }
 
 interface SendDialogProps {

@@ -82,7 +82,10 @@ export function Form({ action, cancel, isLive = false, state, asksBeforeLeaving,
   }
   // The page may be left before the typing pauses.
   useEffect(() => () => waiting.current && storeNow(waiting.current.form), [])
-  useEffect(() => (asksBeforeLeaving ? guardForm(saveState) : undefined), [asksBeforeLeaving, saveState])
+  useEffect(() => {
+    if (!asksBeforeLeaving) return
+    return guardForm({ state: saveState, storeNow: () => waiting.current && storeNow(waiting.current.form) })
+  }, [asksBeforeLeaving, saveState])
   const onSubmit = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
     begin(event.currentTarget)

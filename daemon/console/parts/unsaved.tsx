@@ -1,14 +1,34 @@
-import type { ReadonlySignal } from '@preact/signals'
+import { effect, type ReadonlySignal } from '@preact/signals'
+import { RequestError } from '../api.ts'
 import { confirm } from './dialog.tsx'
 import type { SaveState } from './form.tsx'
 
+interface Guarded {
+  readonly state: ReadonlySignal<SaveState>
+  /** Begins to store a change that waits until the typing pauses. */
+  readonly storeNow: () => void
+}
+
 /** The forms of this page that ask before it is left. */
-const forms = new Set<ReadonlySignal<SaveState>>()
+const forms = new Set<Guarded>()
 
 /** Asks before changes of this form are lost. @returns Stops asking. */
-export function guardForm(state: ReadonlySignal<SaveState>): () => void {
-  forms.add(state)
-  return () => forms.delete(state)
+export function guardForm(form: Guarded): () => void {
+  forms.add(form)
+  return () => forms.delete(form)
+}
+
+export const notSaved = 'The last change is not saved.'
+
+/** Resolves when the content on the screen is stored. @throws RequestError It cannot be. */
+export function whenSaved(state: ReadonlySignal<SaveState>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    effect(function check() {
+      if (state.value === 'saved') resolve()
+      if (state.value === 'unsaved') reject(new RequestError(notSaved, 'validation_failed'))
+      if (state.value !== 'saving') this.dispose()
+    })
+  })
 }
 
 interface View {
@@ -27,9 +47,20 @@ export function noteView(view: View): void {
 
 /** Opens an address. Asks first if changes would be lost. */
 export async function leaveFor(href: string): Promise<void> {
+  if (!losesChanges(href) || (await mayLeave())) shown?.open(href)
+}
+
+let lastAttempt = 0
+
+/** Waits until the saves that run have ended. Then asks if changes would be lost. A later attempt to leave replaces it. */
+async function mayLeave(): Promise<boolean> {
+  const attempt = ++lastAttempt
+  for (const { storeNow } of forms) storeNow()
+  await Promise.allSettled([...forms].map(({ state }) => whenSaved(state)))
+  if (attempt !== lastAttempt) return false
+  if (!hasChanges()) return true
   const text = <p>What you have changed here is not saved.</p>
-  const question = { title: 'Leave without saving?', text, action: 'Leave', isDangerous: true }
-  if (!losesChanges(href) || (await confirm(question))) shown?.open(href)
+  return confirm({ title: 'Leave without saving?', text, action: 'Leave', isDangerous: true })
 }
 
 /** Asks before a link, the Back button or a reload loses changes. To be called before the router listens. */
@@ -53,13 +84,17 @@ export function askBeforeLeaving(): void {
     void leaveFor(href)
   })
   addEventListener('beforeunload', (event) => {
-    if ([...forms].some((state) => state.peek() !== 'saved')) event.preventDefault()
+    if (hasChanges()) event.preventDefault()
   })
 }
 
-/** Whether changes are lost when another view is opened. A live form stores its changes then. */
+/** Whether changes could be lost when another view is opened. */
 function losesChanges(to: string, from: string = location.pathname): boolean {
-  return pathOf(to) !== pathOf(from) && [...forms].some((state) => state.peek() === 'unsaved')
+  return pathOf(to) !== pathOf(from) && hasChanges()
+}
+
+function hasChanges(): boolean {
+  return [...forms].some(({ state }) => state.peek() !== 'saved')
 }
 
 function pathOf(href: string): string {
