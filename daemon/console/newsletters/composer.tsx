@@ -1,7 +1,7 @@
 import type { Signal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
 import { api, dataOf, RequestError, type Schemas } from '../api.ts'
-import { Field, Form, type SaveState, textOf } from '../parts/form.tsx'
+import { changedFrom, Field, Form, type SaveState, textOf } from '../parts/form.tsx'
 import { say } from '../parts/notice.tsx'
 import { Later } from '../parts/page.tsx'
 import { may } from '../session.ts'
@@ -24,8 +24,8 @@ interface ComposerProps {
 /** The content with a preview for a chosen contact. */
 export function Composer({ newsletter, canChange, set, reload, state }: ComposerProps) {
   const path = { params: { path: { newsletterId: newsletter.id } } }
-  /** The values that this form has stored. It sends only changed ones, because another tab may have changed the rest. */
-  const stored = useRef<Readonly<Record<string, unknown>>>(newsletter)
+  /** The values that this form has stored. */
+  const stored = useRef<object>(newsletter)
   const submit = async (fields: FormData) => {
     const body = {
       name: textOf(fields, 'name'),
@@ -34,13 +34,10 @@ export function Composer({ newsletter, canChange, set, reload, state }: Composer
       ...senderIn(fields),
       audience: audienceIn(fields, newsletter.audience),
     }
-    const changed = Object.entries(body).filter(
-      ([name, value]) => JSON.stringify(value) !== JSON.stringify(stored.current[name]),
-    )
+    const changed = changedFrom(stored.current, body)
     try {
-      if (changed.length === 0) return
-      const call = api.PATCH('/api/v1/newsletters/{newsletterId}', { ...path, body: Object.fromEntries(changed) })
-      set(await dataOf(call))
+      if (Object.keys(changed).length === 0) return
+      set(await dataOf(api.PATCH('/api/v1/newsletters/{newsletterId}', { ...path, body: changed })))
     } catch (error) {
       if (error instanceof RequestError && (error.status === 404 || error.fields.status)) reload()
       throw error

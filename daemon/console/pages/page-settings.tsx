@@ -1,5 +1,5 @@
 import { api, dataOf, type Schemas } from '../api.ts'
-import { Choice, Field, Form, namedLines, namedTexts, TextArea, textOf } from '../parts/form.tsx'
+import { Choice, changedFrom, Field, Form, namedLines, namedTexts, TextArea, textOf } from '../parts/form.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { say } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
@@ -35,7 +35,8 @@ function SettingsForm({ settings, set }: { settings: Settings; set(settings: Set
       texts: namedTexts(String(fields.get('texts') ?? '')),
       postal_address: textOf(fields, 'postal') || null,
     }
-    set(await dataOf(api.PUT('/api/v1/settings/pages', { body })))
+    const stored = await dataOf(api.GET('/api/v1/settings/pages'))
+    set(await dataOf(api.PUT('/api/v1/settings/pages', { body: { ...stored, ...changedFrom(settings, body) } })))
     say('The settings are saved.')
   }
   return (

@@ -215,6 +215,23 @@ export function textOf(fields: FormData, name: string): string {
   return String(fields.get(name) ?? '').trim()
 }
 
+/** Returns the values that differ from those before. Only they are sent, because another tab may have changed the rest. */
+export function changedFrom<T extends object>(before: object, after: T): Partial<T> {
+  const stored = new Map<string, unknown>(Object.entries(before))
+  const changed = Object.entries(after).filter(([name, value]) => comparable(value) !== comparable(stored.get(name)))
+  return Object.fromEntries(changed) as Partial<T>
+}
+
+/** Returns a value as a text that does not depend on the order of fields and ids. Text fields have their own line ends. */
+function comparable(value: unknown): string | undefined {
+  return JSON.stringify(value, (_, part: unknown) => {
+    if (typeof part === 'string') return part.replaceAll('\r\n', '\n')
+    if (Array.isArray(part)) return part.toSorted()
+    if (typeof part === 'object' && part !== null) return Object.fromEntries(Object.entries(part).toSorted())
+    return part
+  })
+}
+
 /** Returns texts as `name: text` lines. Further lines of a text are indented. */
 export function namedLines(texts: Readonly<Record<string, string>>): string {
   return Object.entries(texts)

@@ -1,7 +1,7 @@
 import { api, dataOf, type Schemas } from '../api.ts'
 import { FilterFields, filtersIn } from '../newsletters/audience.tsx'
 import { Dialog } from '../parts/dialog.tsx'
-import { Field, Form, namedLines, namedTexts, TextArea, textOf } from '../parts/form.tsx'
+import { changedFrom, Field, Form, namedLines, namedTexts, TextArea, textOf } from '../parts/form.tsx'
 import { say } from '../parts/notice.tsx'
 
 type Filters = Schemas['SegmentFilters']
@@ -20,7 +20,8 @@ export function SegmentDialog({ segment, close, saved }: SegmentDialogProps) {
     const filters: Filters = { ...filtersIn(fields, groups), ...otherFilters(fields) }
     const body = { name: textOf(fields, 'name'), filters }
     if (segment) {
-      await dataOf(api.PATCH('/api/v1/segments/{segmentId}', { params: { path: { segmentId: segment.id } }, body }))
+      const path = { segmentId: segment.id }
+      await dataOf(api.PATCH('/api/v1/segments/{segmentId}', { params: { path }, body: changedFrom(segment, body) }))
     } else await dataOf(api.POST('/api/v1/segments', { body }))
     say('The segment is saved.')
     close()

@@ -3,6 +3,7 @@ import { useLocation } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { Messages } from '../newsletters/messages.tsx'
 import { confirmAndRun } from '../parts/dialog.tsx'
+import { changedFrom } from '../parts/form.tsx'
 import { useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { Later, Page, useQuery } from '../parts/page.tsx'
@@ -97,7 +98,7 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
           action="Save"
           sequence={sequence}
           close={() => setEditing(false)}
-          save={change}
+          save={(settings) => change(changedFrom(sequence, settings))}
         />
       )}
       <Steps sequence={sequence} set={set} />

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { api, dataOf, type Schemas } from '../api.ts'
 import { type Content, ContentFields, contentIn } from '../newsletters/content.tsx'
 import { Preview } from '../newsletters/preview.tsx'
-import { Field, Form, textOf } from '../parts/form.tsx'
+import { changedFrom, Field, Form, textOf } from '../parts/form.tsx'
 
 export type Step = Schemas['StepsInput']['steps'][number]
 
@@ -13,7 +13,7 @@ interface StepFormProps {
   readonly sequenceId: number
   readonly step: Step
   readonly cancel: () => void
-  readonly save: (step: Step) => Promise<void>
+  readonly save: (changed: Partial<Step>) => Promise<void>
 }
 
 /** A mail of a sequence, with a preview of its text. */
@@ -29,8 +29,10 @@ export function StepForm({ sequenceId, step, cancel, save }: StepFormProps) {
       if (form) setShown(contentIn(new FormData(form)))
     }, typingPauseMs)
   }
-  const submit = (fields: FormData) =>
-    save({ ...step, ...contentIn(fields), delay_seconds: Math.round(Number(textOf(fields, 'hours')) * secondsPerHour) })
+  const submit = (fields: FormData) => {
+    const delay_seconds = Math.round(Number(textOf(fields, 'hours')) * secondsPerHour)
+    return save(changedFrom(step, { ...contentIn(fields), delay_seconds }))
+  }
   const { subject, preheader, html, text } = shown
   return (
     <div class="compose">

@@ -10,6 +10,9 @@ import { type Step, StepForm, secondsPerHour } from './step-form.tsx'
 
 type Sequence = Schemas['Sequence']
 
+/** What the form of a new step shows. */
+const firstStep: Step = { delay_seconds: 24 * secondsPerHour, subject: '', html: firstContent }
+
 /** The mails of a sequence, in their order. */
 export function Steps({ sequence, set }: { sequence: Sequence; set(sequence: Sequence): void }) {
   const [edited, setEdited] = useState<Step['id'] | 'new'>()
@@ -60,7 +63,12 @@ export function Steps({ sequence, set }: { sequence: Sequence; set(sequence: Seq
             sequenceId={sequence.id}
             step={step}
             cancel={() => setEdited(undefined)}
-            save={(changed) => save((stored) => stored.with(placeOf(step.id, stored), changed))}
+            save={(changed) =>
+              save((stored) => {
+                const at = placeOf(step.id, stored)
+                return stored.with(at, { ...stored[at]!, ...changed })
+              })
+            }
           />
         ) : (
           <div key={step.id} class="membership">
@@ -86,9 +94,9 @@ export function Steps({ sequence, set }: { sequence: Sequence; set(sequence: Seq
       {edited === 'new' && (
         <StepForm
           sequenceId={sequence.id}
-          step={{ delay_seconds: 24 * secondsPerHour, subject: '', html: firstContent }}
+          step={firstStep}
           cancel={() => setEdited(undefined)}
-          save={(added) => save((stored) => [...stored, added])}
+          save={(added) => save((stored) => [...stored, { ...firstStep, ...added }])}
         />
       )}
     </section>
