@@ -43,6 +43,56 @@ consoleTest('a button is busy until its action is done', async ({ page, visit, d
   assert.equal((await data<Entry[]>('GET', '/newsletters')).length, 2)
 })
 
+consoleTest('a form takes no words while it is saved, and its fields have the focus again', async (world) => {
+  const { page, visit, data, allowErrors } = world
+  allowErrors()
+  await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
+  await visit('/console/contacts/1')
+  await page.getByRole('button', { name: 'Edit' }).click()
+  const { promise, resolve: letAnswer } = gate()
+  const end = await during(page, 'PUT', '/api/v1/contacts/1', async (route) => {
+    await promise
+    await route.fulfill({ status: 503, body: '{}' })
+  })
+  const dialog = page.getByRole('dialog')
+  const name = dialog.getByLabel('Name', { exact: true })
+  const save = dialog.getByRole('button', { name: 'Save' })
+  await name.fill('Ada L.')
+  await page.keyboard.press('Enter')
+  await dialog.getByRole('button', { name: 'Please wait…' }).waitFor()
+  await page.keyboard.type(' and more')
+  await name.focus()
+  await page.keyboard.type(' and more')
+  for (let n = 0; n < 3; n++) await page.keyboard.press('Escape')
+  letAnswer()
+  await dialog.getByRole('alert').waitFor()
+  assert.equal(await name.inputValue(), 'Ada L.')
+  await dialog.locator('input[name=name]:focus').waitFor()
+  await page.keyboard.type('ovelace')
+  await end()
+  await save.click()
+  await dialog.waitFor({ state: 'detached' })
+  assert.equal((await data<{ name: string }>('GET', '/contacts/1')).name, 'Ada L.ovelace')
+})
+
+consoleTest('a dialog whose button was clicked stays open until its action is done', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
+  await visit('/console/contacts/1')
+  await page.getByRole('button', { name: 'Edit' }).click()
+  const { promise, resolve: letSave } = gate()
+  await during(page, 'PUT', '/api/v1/contacts/1', async (route) => {
+    await promise
+    await route.continue()
+  })
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.getByRole('button', { name: 'Please wait…' }).waitFor()
+  for (let n = 0; n < 3; n++) await page.keyboard.press('Escape')
+  assert.equal(await dialog.count(), 1)
+  letSave()
+  await dialog.waitFor({ state: 'detached' })
+})
+
 consoleTest('the copy of a draft has its last words', async ({ page, visit, data }) => {
   await data('POST', '/newsletters', { name: 'January', subject: 'Hello', html: '<p>{{ unsubscribe_url }}</p>' })
   await visit('/console/newsletters/1')

@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren, TargetedEvent, TargetedSubmitEvent } from 'preact'
-import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { RequestError } from '../api.ts'
 import { DialogLock } from './dialog.tsx'
 import { asRequestError, ErrorBox } from './load.tsx'
@@ -86,6 +86,15 @@ export function Form({ action, cancel, isLive = false, state, asksBeforeLeaving,
     if (!asksBeforeLeaving) return
     return guardForm({ state: saveState, storeNow: () => waiting.current && storeNow(waiting.current.form) })
   }, [asksBeforeLeaving, saveState])
+  /** Words that are typed after the fields are read would be lost when the form closes. */
+  const isFixed = isBusy && !isLive
+  const ref = useRef<HTMLFormElement>(null)
+  useLayoutEffect(() => {
+    const field = document.activeElement
+    if (!isFixed || !(field instanceof HTMLElement) || !ref.current?.contains(field)) return
+    ref.current.focus({ preventScroll: true }) // a dialog must still get the keys that are pressed
+    return () => document.activeElement === document.body && field.focus({ preventScroll: true })
+  }, [isFixed])
   const onSubmit = (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
     begin(event.currentTarget)
@@ -98,8 +107,8 @@ export function Form({ action, cancel, isLive = false, state, asksBeforeLeaving,
   // Saves at once when the field loses focus, because the next button may need the saved value.
   const onChange = ({ currentTarget: form }: TargetedEvent<HTMLFormElement>) => isLive && storeSoon(form, 0)
   return (
-    <form onSubmit={onSubmit} onInput={onInput} onChange={onChange}>
-      <div class="body">
+    <form ref={ref} tabIndex={isFixed ? -1 : undefined} onSubmit={onSubmit} onInput={onInput} onChange={onChange}>
+      <div class="body" inert={isFixed}>
         {error && isLive && <ErrorBox error={error} />}
         {children}
         {error && !isLive && (
