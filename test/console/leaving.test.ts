@@ -109,6 +109,27 @@ consoleTest('words that a save refuses while the page is left stay', async (worl
   }
 })
 
+consoleTest('words in a dialog are not lost by the Back button or a reload', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
+  await visit('/console/contacts')
+  await page.getByRole('link', { name: 'ada@example.org' }).click()
+  await page.getByRole('button', { name: 'Edit' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Edit contact' })
+  await dialog.getByLabel('Name', { exact: true }).click()
+  await page.keyboard.type(' Lovelace')
+  await page.goBack()
+  await answer(page, 'Cancel')
+  const asked = page.waitForEvent('dialog')
+  await page.evaluate('void setTimeout(() => location.reload())')
+  await (await asked).dismiss()
+  assert.equal(await dialog.getByLabel('Name', { exact: true }).inputValue(), 'Ada Lovelace')
+  await page.keyboard.press('Escape')
+  await page.locator('dialog').waitFor({ state: 'detached' })
+  await page.goBack()
+  await heading(page, 'Contacts')
+  assert.equal(await page.getByRole('dialog').count(), 0)
+})
+
 consoleTest(
   'the title of a view that was opened has the focus, and Tab goes on in the view',
   async ({ page, visit, data }) => {

@@ -5,7 +5,7 @@ import { useLocation } from 'preact-iso'
 import { attempt } from './notice.tsx'
 
 /** Keeps the dialog around a form open, so that the answer of its request is seen. */
-export const DialogLock = createContext<(isLocked: boolean) => void>(() => {})
+export const DialogLock = createContext<((isLocked: boolean) => void) | undefined>(undefined)
 
 interface DialogProps {
   readonly title: string

@@ -17,7 +17,7 @@ interface FormProps {
   readonly isLive?: boolean
   /** The form keeps it up to date. */
   readonly state?: Signal<SaveState>
-  /** Asks before its page is left with changes that are not stored. */
+  /** Asks before its page is left with changes that are not stored. Default: in a dialog. */
   readonly asksBeforeLeaving?: boolean
   readonly submit: (fields: FormData) => Promise<void>
   readonly children: ComponentChildren
@@ -26,7 +26,7 @@ interface FormProps {
 const typingPauseMs = 1000
 
 /** A form. It shows the error of its action, and cannot be sent twice at once. A dialog around it stays open until then. */
-export function Form({ action, cancel, isLive = false, state, asksBeforeLeaving, submit, children }: FormProps) {
+export function Form({ action, cancel, isLive = false, state, submit, children, ...options }: FormProps) {
   const ownState = useSignal<SaveState>('saved')
   const saveState = state ?? ownState
   const [isBusy, setBusy] = useState(false)
@@ -34,6 +34,7 @@ export function Form({ action, cancel, isLive = false, state, asksBeforeLeaving,
   const isStoring = useRef(false)
   const [error, setError] = useState<RequestError>()
   const lockDialog = useContext(DialogLock)
+  const { asksBeforeLeaving = lockDialog !== undefined } = options
   /** Number of changes so far: another one may be made while the last is stored. */
   const changes = useRef(0)
   const waiting = useRef<{ timer: ReturnType<typeof setTimeout>; form: HTMLFormElement }>(undefined)
@@ -46,7 +47,7 @@ export function Form({ action, cancel, isLive = false, state, asksBeforeLeaving,
     const change = changes.current
     isStoring.current = true
     setBusy(true)
-    lockDialog(true)
+    lockDialog?.(true)
     setError(undefined)
     show('saving')
     try {
@@ -59,7 +60,7 @@ export function Form({ action, cancel, isLive = false, state, asksBeforeLeaving,
     } finally {
       isStoring.current = false
       setBusy(false)
-      lockDialog(false)
+      lockDialog?.(false)
     }
   }
   const begin = (form: HTMLFormElement) => {

@@ -45,7 +45,7 @@ export function SignInAgain() {
 
 function TokenForm() {
   return (
-    <Form action="Sign in" submit={(fields) => tryToken(textOf(fields, 'token'))}>
+    <Form action="Sign in" asksBeforeLeaving={false} submit={(fields) => tryToken(textOf(fields, 'token'))}>
       <Field
         label="API token"
         name="token"
