@@ -54,19 +54,11 @@ function readToken(): string | undefined {
 }
 
 /** Reads the token of a link with `#token=…`, and removes it from the address bar and the tab's history. */
-function linkedToken(): string | undefined {
+export function linkedToken(): string | undefined {
   const linked = /^#token=([\w.~+/-]+=*)$/.exec(location.hash)?.[1]
   if (linked !== undefined) history.replaceState(null, '', location.pathname + location.search)
   return linked
 }
-
-// The link may be opened where the console is open already.
-addEventListener('hashchange', () => {
-  const linked = linkedToken()
-  if (linked === undefined) return
-  signOut()
-  signIn(linked)
-})
 
 export function signIn(given: string): void {
   endedBecause.value = undefined

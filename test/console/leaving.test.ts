@@ -109,6 +109,25 @@ consoleTest('words that a save refuses while the page is left stay', async (worl
   }
 })
 
+consoleTest('words that are not saved are not lost by signing out', async ({ page, visit, url, token }) => {
+  await visit('/console/pages')
+  const address = page.getByLabel('Postal address')
+  await address.fill('Main Street 1')
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await answer(page, 'Cancel')
+  await page.goto(`${url}/console/pages#token=${token}`)
+  await answer(page, 'Cancel')
+  assert.equal(await address.inputValue(), 'Main Street 1')
+  assert.equal(page.url(), `${url}/console/pages`)
+  await page.goto(`${url}/console/pages#token=${token}`)
+  await answer(page, 'Leave')
+  await page.waitForFunction('document.querySelector("[name=postal]")?.value === ""')
+  await address.fill('Main Street 1')
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await answer(page, 'Leave')
+  await page.getByLabel('API token').waitFor()
+})
+
 consoleTest('words in a dialog are not lost by the Back button or a reload', async ({ page, visit, data }) => {
   await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
   await visit('/console/contacts')

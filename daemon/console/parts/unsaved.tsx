@@ -1,5 +1,6 @@
 import { effect, type ReadonlySignal } from '@preact/signals'
 import { RequestError } from '../api.ts'
+import { linkedToken, signIn, signOut } from '../session.ts'
 import { confirm } from './dialog.tsx'
 import type { SaveState } from './form.tsx'
 
@@ -53,7 +54,7 @@ export async function leaveFor(href: string): Promise<void> {
 let lastAttempt = 0
 
 /** Waits until the saves that run have ended. Then asks if changes would be lost. A later attempt to leave replaces it. */
-async function mayLeave(): Promise<boolean> {
+export async function mayLeave(): Promise<boolean> {
   const attempt = ++lastAttempt
   for (const { storeNow } of forms) storeNow()
   await Promise.allSettled([...forms].map(({ state }) => whenSaved(state)))
@@ -63,7 +64,7 @@ async function mayLeave(): Promise<boolean> {
   return confirm({ title: 'Leave without saving?', text, action: 'Leave', isDangerous: true })
 }
 
-/** Asks before a link, the Back button or a reload loses changes. To be called before the router listens. */
+/** Asks before a link, the Back button, a reload or another token loses changes. To be called before the router listens. */
 export function askBeforeLeaving(): void {
   addEventListener(
     'click',
@@ -82,6 +83,13 @@ export function askBeforeLeaving(): void {
     event.stopImmediatePropagation() // the router would show the other view
     history.pushState(null, '', shown.url)
     void leaveFor(href)
+  })
+  // The link of a token may be opened where the console is open already.
+  addEventListener('hashchange', async () => {
+    const linked = linkedToken()
+    if (linked === undefined || !(await mayLeave())) return
+    signOut()
+    signIn(linked)
   })
   addEventListener('beforeunload', (event) => {
     if (hasChanges()) event.preventDefault()

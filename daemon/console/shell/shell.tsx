@@ -8,7 +8,7 @@ import { ErrorBox } from '../parts/load.tsx'
 import { Notices } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
 import { ignoreRepeatedPresses } from '../parts/press.ts'
-import { leaveFor, noteView } from '../parts/unsaved.tsx'
+import { leaveFor, mayLeave, noteView } from '../parts/unsaved.tsx'
 import { endedBecause, isPortal, may, noteToken, signOut, token } from '../session.ts'
 import { isHelpOpen, listenForKeys } from './keyboard.ts'
 import { isWithin, sections } from './sections.ts'
@@ -64,7 +64,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
             Keyboard <kbd>?</kbd>
           </button>
           {token.value !== undefined && (
-            <button type="button" class="plain" onClick={() => signOut()}>
+            <button type="button" class="plain" onClick={async () => (await mayLeave()) && signOut()}>
               Sign out
             </button>
           )}
