@@ -1,6 +1,7 @@
 /** Pages that are left, by a link, a key or the Back button, and what becomes of words that are not saved. */
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
+import { until } from '../support/harness.ts'
 import { consoleTest, during, gate, heading, loaded } from './world.ts'
 
 interface Sequence {
@@ -121,14 +122,79 @@ consoleTest('words that are not saved are not lost by signing out', async ({ pag
   assert.equal(page.url(), `${url}/console/pages`)
   await page.goto(`${url}/console/pages#token=${token}`)
   await answer(page, 'Leave')
-  await page.waitForFunction('document.querySelector("[name=postal]")?.value === ""')
+  await until(
+    () => address.inputValue(),
+    (text) => text === '',
+  )
   await address.fill('Main Street 1')
   await page.getByRole('button', { name: 'Sign out' }).click()
   await answer(page, 'Leave')
   await page.getByLabel('API token').waitFor()
 })
 
-consoleTest('words in a dialog are not lost by the Back button or a reload', async ({ page, visit, data }) => {
+consoleTest('the Back button with Leave goes back in the history', async ({ page, visit }) => {
+  await visit('/console/lists')
+  await page.getByRole('link', { name: 'Tags', exact: true }).click()
+  await heading(page, 'Tags')
+  await page.getByRole('link', { name: 'Page settings' }).click()
+  await page.getByLabel('Name', { exact: true }).fill('Acme')
+  await page.goBack()
+  await answer(page, 'Cancel')
+  await page.goBack()
+  await answer(page, 'Leave')
+  await heading(page, 'Tags')
+  await page.goForward()
+  await heading(page, 'Page settings')
+  await page.goBack()
+  await heading(page, 'Tags')
+  await page.goBack()
+  await heading(page, 'Lists and topics')
+})
+
+consoleTest(
+  'a form that is not left by the Back button is not scrolled',
+  async ({ page, visit }) => {
+    await visit('/console/tags')
+    await page.getByRole('button', { name: 'Menu' }).click()
+    await page.getByRole('link', { name: 'Page settings' }).click()
+    const address = page.getByLabel('Postal address')
+    await address.fill('Main Street 1')
+    await address.blur() // the browser scrolls to a field that gets the focus again
+    await page.evaluate('document.querySelector("[name=postal]").scrollIntoView()')
+    const top = await page.evaluate<number>('scrollY')
+    assert.ok(top > 100, `${top}`)
+    await page.goBack()
+    await answer(page, 'Cancel')
+    await page.evaluate('new Promise(requestAnimationFrame)')
+    assert.equal(await page.evaluate('scrollY'), top)
+  },
+  { viewport: { width: 390, height: 500 } },
+)
+
+consoleTest('the Back button asks nothing behind the form to sign in again', async (world) => {
+  const { page, url, data, allowErrors } = world
+  allowErrors()
+  const own = await data<{ id: number; token: string }>('POST', '/tokens', { name: 'mine', role: 'admin' })
+  await page.goto(`${url}/#token=${own.token}`)
+  await page.getByRole('link', { name: 'Page settings' }).click()
+  const name = page.getByLabel('Name', { exact: true })
+  await name.fill('Acme')
+  await data('DELETE', `/tokens/${own.id}`)
+  await page.getByRole('button', { name: 'Save' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Sign in again' })
+  await dialog.waitFor()
+  await page.goBack()
+  await page.waitForURL('**/console/pages')
+  await dialog.getByLabel('API token').fill(world.token)
+  await page.keyboard.press('Enter')
+  await dialog.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('The settings are saved.').waitFor()
+  assert.equal(await page.getByRole('dialog').count(), 0)
+  assert.equal((await data<{ name: string }>('GET', '/settings/pages')).name, 'Acme')
+})
+
+consoleTest('words in a dialog are not lost by the Back button', async ({ page, visit, data }) => {
   await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
   await visit('/console/contacts')
   await page.getByRole('link', { name: 'ada@example.org' }).click()
@@ -138,15 +204,9 @@ consoleTest('words in a dialog are not lost by the Back button or a reload', asy
   await page.keyboard.type(' Lovelace')
   await page.goBack()
   await answer(page, 'Cancel')
-  const asked = page.waitForEvent('dialog')
-  await page.evaluate('void setTimeout(() => location.reload())')
-  await (await asked).dismiss()
   assert.equal(await dialog.getByLabel('Name', { exact: true }).inputValue(), 'Ada Lovelace')
   await page.keyboard.press('Escape')
-  await page.locator('dialog').waitFor({ state: 'detached' })
-  await page.goBack()
-  await heading(page, 'Contacts')
-  assert.equal(await page.getByRole('dialog').count(), 0)
+  await dialog.waitFor({ state: 'detached' })
 })
 
 consoleTest(

@@ -64,8 +64,9 @@ interface Question {
 
 const asked = signal<(Question & { answer(agreed: boolean): void }) | undefined>(undefined)
 
-/** Asks before something that cannot be undone. */
+/** Asks before something that cannot be undone. A question that is still open is answered with no. */
 export function confirm(question: Question): Promise<boolean> {
+  asked.peek()?.answer(false)
   return new Promise((resolve) => {
     asked.value = {
       ...question,

@@ -1,6 +1,6 @@
 import { effect, type ReadonlySignal } from '@preact/signals'
 import { RequestError } from '../api.ts'
-import { linkedToken, signIn, signOut } from '../session.ts'
+import { endedBecause, linkedToken, signIn, signOut } from '../session.ts'
 import { confirm } from './dialog.tsx'
 import type { SaveState } from './form.tsx'
 
@@ -60,8 +60,11 @@ export async function mayLeave(): Promise<boolean> {
   await Promise.allSettled([...forms].map(({ state }) => whenSaved(state)))
   if (attempt !== lastAttempt) return false
   if (!hasChanges()) return true
+  if (endedBecause.peek() !== undefined) return false // the form to sign in again is in front of a question
   const text = <p>What you have changed here is not saved.</p>
-  return confirm({ title: 'Leave without saving?', text, action: 'Leave', isDangerous: true })
+  const isAgreed = await confirm({ title: 'Leave without saving?', text, action: 'Leave', isDangerous: true })
+  if (isAgreed) forms.clear()
+  return isAgreed
 }
 
 /** Asks before a link, the Back button, a reload or another token loses changes. To be called before the router listens. */
@@ -77,12 +80,13 @@ export function askBeforeLeaving(): void {
     },
     { capture: true },
   )
-  addEventListener('popstate', (event) => {
-    const href = location.pathname + location.search
-    if (!shown || !losesChanges(href, shown.url)) return
+  addEventListener('popstate', async (event) => {
+    if (!shown || !losesChanges(location.pathname, shown.url)) return
     event.stopImmediatePropagation() // the router would show the other view
+    const { scrollY } = window
     history.pushState(null, '', shown.url)
-    void leaveFor(href)
+    if (await mayLeave()) history.back()
+    else scrollTo({ top: scrollY }) // the browser has scrolled to where the other view was
   })
   // The link of a token may be opened where the console is open already.
   addEventListener('hashchange', async () => {
