@@ -228,6 +228,24 @@ consoleTest(
   },
 )
 
+consoleTest('a page that is loaded by its address leaves the focus where it is', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
+  await visit('/console/contacts')
+  const { promise, resolve: letLoad } = gate()
+  await during(page, 'GET', '/api/v1/contacts/1', async (route) => {
+    await promise
+    await route.continue()
+  })
+  await page.goto(page.url().replace('/contacts', '/contacts/1'))
+  await heading(page, 'Contact')
+  const tags = page.getByRole('link', { name: 'Tags', exact: true })
+  await tags.focus()
+  letLoad()
+  await heading(page, 'Ada')
+  await page.getByText('Nothing yet.').or(page.locator('.history')).first().waitFor()
+  assert.equal(await page.evaluate('document.activeElement.textContent'), 'Tags')
+})
+
 consoleTest('an address that is stored is shown, and not overwritten', async ({ page, visit, data }) => {
   await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
   await data('POST', '/contacts/1/unsubscribe')

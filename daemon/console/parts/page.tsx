@@ -8,7 +8,8 @@ export interface Back {
   readonly text: string
 }
 
-let isFirstView = true
+/** The path of the view that was shown last. */
+let lastPath: string | undefined
 
 /**
  * A view with its title. When another view was opened by a link or a key, the title gets the focus, so that screen readers
@@ -30,10 +31,13 @@ export function Page({
   }, [title])
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    const { activeElement } = document
-    const isInView = activeElement !== document.body && activeElement?.closest('main, dialog')
-    if (!isFirstView && !isInView) heading.current?.focus({ preventScroll: true })
-    isFirstView = false
+    const { activeElement, body } = document
+    const isOpened = lastPath !== undefined && lastPath !== location.pathname
+    // The title of a record that is loaded is replaced, and may have had the focus.
+    const isLost = lastPath !== undefined && activeElement === body && navigator.userActivation?.hasBeenActive
+    const isInView = activeElement !== body && activeElement?.closest('main, dialog')
+    if (isLost || (isOpened && !isInView)) heading.current?.focus({ preventScroll: true })
+    lastPath = location.pathname
   }, [])
   return (
     <>
