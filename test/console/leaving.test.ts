@@ -246,6 +246,20 @@ consoleTest('a page that is loaded by its address leaves the focus where it is',
   assert.equal(await page.evaluate('document.activeElement.textContent'), 'Tags')
 })
 
+consoleTest('an action on a later page of the history shows its newest entry', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
+  for (let n = 0; n < 13; n++) {
+    await data('POST', '/contacts/1/unsubscribe')
+    await data('POST', '/contacts/1/resubscribe')
+  }
+  await visit('/console/contacts/1')
+  await page.getByRole('link', { name: 'Next →' }).click()
+  await page.waitForURL('**?history=*')
+  await page.getByRole('button', { name: 'Unsubscribe' }).click()
+  await page.waitForURL('**/console/contacts/1')
+  await page.locator('.history li').nth(19).waitFor()
+})
+
 consoleTest('an address that is stored is shown, and not overwritten', async ({ page, visit, data }) => {
   await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
   await data('POST', '/contacts/1/unsubscribe')

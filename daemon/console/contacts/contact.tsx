@@ -4,7 +4,7 @@ import { MailingTable } from '../newsletters/messages.tsx'
 import { confirmAndRun } from '../parts/dialog.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
-import { Later, Page } from '../parts/page.tsx'
+import { Later, Page, useQuery } from '../parts/page.tsx'
 import { RecordPage, useRecordId } from '../parts/record.tsx'
 import { Time } from '../parts/time.tsx'
 import { may } from '../session.ts'
@@ -56,8 +56,10 @@ export function ContactPage() {
 function ContactView({ contact, reload, erase }: { contact: Contact; reload(): void; erase(): void }) {
   const [isEditing, setEditing] = useState(false)
   const path = { params: { path: { contactId: contact.id } } }
+  const [query, changeQuery] = useQuery()
   const change = async (action: () => Promise<unknown>, done?: string) => {
     const isDone = await attempt(action, done)
+    if (isDone && query.history !== undefined) changeQuery({ history: undefined }) // the first page has the new entry
     if (isDone) reload()
     return isDone
   }
