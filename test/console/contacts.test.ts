@@ -108,6 +108,19 @@ const typeAtOnce = `new MutationObserver((_, observer) => {
   field.dispatchEvent(new Event('input', { bubbles: true }))
 }).observe(document.body, { childList: true, subtree: true })`
 
+consoleTest('a filter by a segment that is deleted can be taken off', async ({ page, visit, data, allowErrors }) => {
+  allowErrors()
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await data('POST', '/segments', { name: 'Readers', filters: {} })
+  await data('DELETE', '/segments/1')
+  await visit('/console/contacts?segment=1')
+  const segment = page.getByLabel('Segment', { exact: true })
+  await segment.waitFor()
+  assert.equal(await segment.locator('option:checked').textContent(), '#1')
+  await segment.selectOption('')
+  await page.getByRole('link', { name: 'ada@example.org' }).waitFor()
+})
+
 consoleTest('a search that is typed as soon as its field appears is kept', async ({ page, visit, data }) => {
   for (const name of ['ada', 'bob']) await data('POST', '/contacts', { email: `${name}@example.org` })
   await visit('/console/tags')

@@ -51,23 +51,30 @@ function GroupFilters() {
   const groups = useLoad(loadGroups, [])
   const topics = useLoad(() => loadTopics(query.list), [query.list])
   if (groups.error !== undefined) return <ErrorBox error={groups.error} retry={groups.reload} />
-  const { lists = [], tags = [], segments = [] } = groups.value ?? {}
+  const { lists, tags, segments } = groups.value ?? {}
   const filters = [
     { name: 'list', title: 'List', any: 'Any list', of: lists },
-    { name: 'topic', title: 'Topic', any: 'Any topic', of: topics.value ?? [] },
+    { name: 'topic', title: 'Topic', any: 'Any topic', of: topics.value },
     { name: 'tag', title: 'Tag', any: 'Any tag', of: tags },
     { name: 'segment', title: 'Segment', any: 'Any segment', of: segments },
-  ].filter(({ of }) => of.length > 0)
+  ].flatMap(({ of, ...filter }) => {
+    const chosen = query[filter.name]
+    const options = (of ?? []).map(({ id, name }) => [String(id), name] as const)
+    // One that has been deleted stays as its id, so that the filter can be taken off.
+    const isUnknown = of && chosen !== undefined && options.every(([value]) => value !== chosen)
+    if (isUnknown) options.push([chosen, `#${chosen}`])
+    return options.length > 0 ? [{ ...filter, options }] : []
+  })
   if (groups.value && filters.length === 0) return <span class="muted">There is no list, tag or segment yet.</span>
   return (
     <>
-      {filters.map(({ name, title, any, of }) => (
+      {filters.map(({ name, title, any, options }) => (
         <Filter
           key={name}
           name={name}
           label={title}
           any={any}
-          options={of.map((one) => [String(one.id), one.name])}
+          options={options}
           {...(name === 'list' && { clears: 'topic' })}
         />
       ))}
