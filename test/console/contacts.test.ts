@@ -121,6 +121,17 @@ consoleTest('a filter by a segment that is deleted can be taken off', async ({ p
   await page.getByRole('link', { name: 'ada@example.org' }).waitFor()
 })
 
+consoleTest('the preview of a file with old line ends has its rows', async ({ page, visit, data }) => {
+  await data('POST', '/lists', { name: 'News' })
+  await visit('/console/import')
+  const csv = 'email;name\rada@example.org;Ada\rbob@example.org;Bob\r'
+  await page
+    .locator('input[type=file]')
+    .setInputFiles({ name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from(csv) })
+  await page.getByRole('cell', { name: 'bob@example.org', exact: true }).waitFor()
+  await page.getByRole('columnheader', { name: 'name', exact: true }).waitFor()
+})
+
 consoleTest('a search that is typed as soon as its field appears is kept', async ({ page, visit, data }) => {
   for (const name of ['ada', 'bob']) await data('POST', '/contacts', { email: `${name}@example.org` })
   await visit('/console/tags')

@@ -20,7 +20,7 @@ export async function previewOf(file: File): Promise<Preview> {
   const format = formatOf(file)
   const text = (await file.slice(0, previewBytes).text()).replace(/^\uFEFF/, '')
   if (format === 'ndjson') return previewOfRecords(text)
-  const csv = text.replace(/^sep=[,;\t]\r?\n/i, '') // by such a line, programs tell Excel the delimiter
+  const csv = text.replace(/^sep=[,;\t](?:\r\n?|\n)/i, '') // by such a line, programs tell Excel the delimiter
   const [columns = [], ...rows] = cellsOf(csv, delimiterOf(csv), previewRows + 1)
   return { format, columns, rows }
 }
@@ -51,7 +51,7 @@ function cellOf(value: unknown): string {
 }
 
 function delimiterOf(text: string): string {
-  const header = (text.split(/\r?\n/, 1)[0] ?? '').replace(/"[^"]*"/g, '')
+  const header = (text.split(/[\r\n]/, 1)[0] ?? '').replace(/"[^"]*"/g, '')
   const count = (delimiter: string) => header.split(delimiter).length
   return [',', ';', '\t'].reduce((best, one) => (count(one) > count(best) ? one : best))
 }
@@ -60,7 +60,7 @@ function delimiterOf(text: string): string {
 function cellsOf(text: string, delimiter: string, maxRows: number): string[][] {
   const rows: string[][] = []
   let row: string[] = []
-  const cell = new RegExp(`("(?:[^"]|"")*"|[^${delimiter}\\r\\n]*)(${delimiter}|\\r?\\n|$)`, 'gy')
+  const cell = new RegExp(`("(?:[^"]|"")*"|[^${delimiter}\\r\\n]*)(${delimiter}|\\r\\n?|\\n|$)`, 'gy')
   for (let match = cell.exec(text); match && rows.length < maxRows; match = cell.exec(text)) {
     const [all, raw = '', end] = match
     row.push(raw.startsWith('"') ? raw.slice(1, -1).replaceAll('""', '"') : raw)
