@@ -59,6 +59,23 @@ consoleTest('an operation is tried with the tab’s token', async ({ page, visit
   assert.deepEqual(await data('GET', '/tags'), [])
 })
 
+consoleTest('an operation is tried with several values, and names what it deletes', async ({ page, visit, data }) => {
+  for (const name of ['vip', 'press']) await data('POST', '/tags', { name })
+  await data('POST', '/contacts', { email: 'ada@example.org', tags: ['vip'] })
+  await visit('/docs#listContacts')
+  const list = page.locator('#listContacts')
+  const search = list.getByLabel('search', { exact: true })
+  assert.doesNotMatch((await search.getAttribute('placeholder')) ?? '', /"/)
+  await list.getByLabel('tags[]', { exact: true }).fill('[1, 2]')
+  await list.getByRole('button', { name: 'Send GET' }).click()
+  await list.getByText('200').last().waitFor()
+  await page.getByLabel('Search operations and events').fill('delete tag')
+  await page.locator('#deleteTag > summary').click()
+  await page.locator('#deleteTag').getByLabel('tagId').fill('2')
+  await page.getByRole('button', { name: 'Send DELETE' }).click()
+  await page.getByRole('dialog').getByText('DELETE /api/v1/tags/2', { exact: true }).waitFor()
+})
+
 consoleTest(
   'an operation with a token of its own does not end the session',
   async ({ page, visit, allowErrors }) => {

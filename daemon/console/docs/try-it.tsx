@@ -18,11 +18,11 @@ const maxShownCharacters = 100_000
 /** Sends the operation with the tab's token, and shows the answer. */
 export function TryIt({ entry }: { entry: Entry }) {
   const [result, setResult] = useState<Result>()
-  const { operation, path, method } = entry
+  const { operation, method } = entry
   const parameters = (operation.parameters ?? []).filter((one) => one.in !== 'header')
   const [mediaType, content] = Object.entries(operation.requestBody?.content ?? {})[0] ?? []
   const send = async (fields: FormData) => {
-    const isAgreed = method !== 'DELETE' || (await confirm(deletion(path)))
+    const isAgreed = method !== 'DELETE' || (await confirm(deletion(target(entry, fields))))
     if (!isAgreed) return
     const body = mediaType === undefined ? {} : { body: String(fields.get('body')) }
     const headers = mediaType === undefined ? {} : { 'Content-Type': mediaType }
@@ -49,7 +49,7 @@ export function TryIt({ entry }: { entry: Entry }) {
               type="text"
               autoComplete="off"
               required={required}
-              placeholder={place === 'query' && example !== undefined ? JSON.stringify(example) : ''}
+              placeholder={place === 'query' ? textOfExample(example) : ''}
               defaultValue={place === 'path' ? '1' : ''}
             />
           </div>
@@ -76,6 +76,11 @@ export function TryIt({ entry }: { entry: Entry }) {
   )
 }
 
+/** Returns an example as it is typed into a field. */
+function textOfExample(example: unknown): string {
+  return typeof example === 'string' ? example : (JSON.stringify(example) ?? '')
+}
+
 function deletion(path: string) {
   return {
     title: 'Send this DELETE?',
@@ -98,7 +103,7 @@ function target({ path, operation }: Entry, fields: FormData): string {
     if (place === 'path') filled = filled.replace(`{${name}}`, encodeURIComponent(value))
     else if (place === 'query' && value !== '') {
       for (const one of name.endsWith('[]') ? value.replace(/^\[|\]$/g, '').split(',') : [value])
-        query.append(name, one)
+        query.append(name, one.trim())
     }
   }
   return query.size === 0 ? filled : `${filled}?${query}`
