@@ -170,9 +170,8 @@ export class Mailkeep {
 
   /**
    * Runs operations inside the host's transaction, so that the host's rows and mailkeep's changes and events commit or
-   * roll back together. Await every call before the transaction ends, and run no statement of your own while a call
-   * runs. A synchronous `db.transaction(fn)` of better-sqlite3 or Drizzle cannot be used. Deliveries start within 250 ms
-   * of the commit.
+   * roll back together. Await every call before the next statement of your own and before the end. A synchronous
+   * `db.transaction(fn)` of better-sqlite3 or Drizzle cannot be used. Deliveries start within 250 ms of the commit.
    *
    * @param transaction Kysely's transaction, or a driver's handle with an open transaction: better-sqlite3's `Database`
    *   after BEGIN IMMEDIATE, or a `pg` client after BEGIN.
