@@ -31,12 +31,16 @@ export interface LimitState {
   readonly tagKeys: ReadonlyMap<number, Set<string>>
 }
 
-/** @param list The list that the contacts will be added to. */
+/**
+ * @param list The list that the contacts will be added to.
+ * @param replacesTags Whether the new tags replace the stored ones. An input alone is within the limit.
+ */
 export async function limitsOf(
   tx: Context,
   list: List | undefined,
   stored: readonly StoredByEmail[],
   contacts: ByEmail,
+  replacesTags = false,
 ): Promise<LimitState> {
   const contact_ids = stored.map(({ id }) => id)
   if (contact_ids.length === 0) return { fullOfLists: new Set(), tagKeys: new Map() }
@@ -46,7 +50,7 @@ export async function limitsOf(
   const newTags = new Map(stored.map(({ id, email_key }) => [id, countTags(contacts.get(email_key)!)]))
   return {
     fullOfLists: new Set(full.map(({ contact_id }) => contact_id)),
-    tagKeys: await findTagsNearLimit(tx, newTags),
+    tagKeys: replacesTags ? new Map() : await findTagsNearLimit(tx, newTags),
   }
 }
 

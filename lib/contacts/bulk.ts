@@ -70,6 +70,8 @@ export function entryOf(ctx: Context, input: unknown): Entry {
 
 /** Steps that an import adds to the transaction of each batch. */
 export interface BatchSteps {
+  /** Whether `complete` replaces the tags of contacts by those of their last input. */
+  readonly replacesTags: boolean
   /** Returns the contacts to save. `complete` sets the results of the others. */
   choose(tx: Tx, contacts: ByEmail): Promise<ByEmail>
   /**
@@ -142,7 +144,8 @@ async function addBatch(
     await lockBatches(tx)
     const list = listId === undefined ? undefined : await getList(tx, listId)
     const endpoints = await findEventEndpoints(tx)
-    const saved = await saveContacts(tx, list, steps ? await steps.choose(tx, contacts) : contacts)
+    const chosen = steps ? await steps.choose(tx, contacts) : contacts
+    const saved = await saveContacts(tx, list, chosen, steps?.replacesTags)
     const ids = idsInOrder(entries, saved.results)
     const events = savedEvents(saved, ids)
     const tags = new Map(ids.map((id) => [id, saved.tags.get(id)!]))
@@ -196,20 +199,26 @@ export function savedEvents({ created, updated }: SavedContacts, ids: readonly n
  * Finds contacts by e-mail address or inserts them, and saves their names and attributes.
  *
  * @param list Refuses contacts that this list would be too many for.
+ * @param replacesTags Whether the caller removes the tags that a contact has before.
  */
-export async function saveContacts(tx: Tx, list: List | undefined, contacts: ByEmail): Promise<SavedContacts> {
+export async function saveContacts(
+  tx: Tx,
+  list: List | undefined,
+  contacts: ByEmail,
+  replacesTags = false,
+): Promise<SavedContacts> {
   const saved: SavedContacts = { results: new Map(), tags: new Map(), created: new Set(), updated: new Set() }
   const stored = await queries.lockContactsByEmail(tx, { client_id: tx.clientId, email_keys: [...contacts.keys()] })
-  const limits = await limitsOf(tx, list, stored, contacts)
+  const limits = await limitsOf(tx, list, stored, contacts, replacesTags)
   const newcomers = new Map(contacts)
   for (const contact of stored) {
     newcomers.delete(contact.email_key)
     await saveStored(tx, contact, contacts.get(contact.email_key)!, limits, saved)
   }
-  const missed = await insertContacts(tx, newcomers, saved)
+  const missed = await insertContacts(tx, newcomers, saved, replacesTags)
   if (missed.size > 0) {
     // Another process inserted these after the lock query.
-    const rest = await saveContacts(tx, list, missed)
+    const rest = await saveContacts(tx, list, missed, replacesTags)
     for (const [contact, result] of rest.results) saved.results.set(contact, result)
     for (const [id, names] of rest.tags) saved.tags.set(id, names)
     for (const id of rest.created) saved.created.add(id)
@@ -238,7 +247,12 @@ async function saveStored(
 }
 
 /** @returns The contacts that were not inserted, because another process inserted them first. */
-async function insertContacts(tx: Tx, newcomers: ByEmail, { results, tags, created }: SavedContacts): Promise<ByEmail> {
+async function insertContacts(
+  tx: Tx,
+  newcomers: ByEmail,
+  { results, tags, created }: SavedContacts,
+  replacesTags: boolean,
+): Promise<ByEmail> {
   const all = new Map<string, Merged>()
   const erased = newcomers.size > 0 ? await findErased(tx, [...newcomers.keys()]) : new Set()
   for (const [key, contacts] of newcomers) {
@@ -246,7 +260,7 @@ async function insertContacts(tx: Tx, newcomers: ByEmail, { results, tags, creat
       for (const contact of contacts) results.set(contact, { refused: addressErased() })
       continue
     }
-    const tagKeys = countTags(contacts) > inputLimits.tags ? new Set<string>() : undefined
+    const tagKeys = !replacesTags && countTags(contacts) > inputLimits.tags ? new Set<string>() : undefined
     const merged = mergeContacts(contacts, () => noAttributes, tagKeys, results)
     if (merged.accepted.length > 0) all.set(key, merged)
   }

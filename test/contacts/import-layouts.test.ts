@@ -318,6 +318,18 @@ onEveryDatabase('the modes of an import', (open) => {
     )
   })
 
+  test('replace_tags: the tags before do not count', async (t) => {
+    const { acme, load, one } = await openWithList(open, t)
+    const tags = (name: string, count: number) => Array.from({ length: count }, (_, at) => `${name} ${at}`)
+    await acme.contacts.upsert({ email: 'ada@example.org', tags: tags('old', 400) })
+    const rows = [tags('first', 300), tags('last', 300)].map((names) => `ada@example.org,${names.join(';')}\n`)
+    for (const dry_run of [true, false]) {
+      const { updated, refused } = await load(`email,tags\n${rows.join('')}`, { mode: 'replace_tags', dry_run })
+      assert.deepEqual([updated, refused], [2, 0])
+    }
+    assert.deepEqual(namesOf((await one('ada@example.org')).tags), tags('last', 300).sort())
+  })
+
   test('dry_run: counts and refuses like an import, and stores nothing', async (t) => {
     const rows = `${file}bad,,,\nADA@example.org,,,\nnew@example.org,,,\n`
     for (const mode of ['merge', 'skip'] as const) {

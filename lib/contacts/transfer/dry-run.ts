@@ -31,7 +31,8 @@ export function dryRunner(
     const contacts = new Map<string, NewContact[]>()
     for (const entry of entries) if (!isRefused(entry)) groupByEmail(contacts, entry)
     const stored = await listContactsByEmail(ctx, { client_id: ctx.clientId, email_keys: [...contacts.keys()] })
-    const limits = await limitsOf(ctx, list, stored, contacts)
+    const replacesTags = mode === 'replace_tags'
+    const limits = await limitsOf(ctx, list, stored, contacts, replacesTags)
     const storedByKey = new Map(stored.map((contact) => [contact.email_key, contact]))
     const outcomes = new Map<NewContact, RowOutcome>()
     const erased = await findErased(ctx, [...contacts.keys()])
@@ -48,7 +49,8 @@ export function dryRunner(
         continue
       }
       const attributes = () => (before ? readAttributes(before.attributes) : noAttributes)
-      const { accepted } = mergeContacts(same, attributes, before ? limits.tagKeys.get(id) : new Set(), outcomes)
+      const tagKeys = before ? limits.tagKeys.get(id) : replacesTags ? undefined : new Set<string>()
+      const { accepted } = mergeContacts(same, attributes, tagKeys, outcomes)
       for (const contact of accepted) {
         const skips = exists && mode === 'skip'
         if (list && !skips && needsConfirmation(list, contact.confirmed)) requirePublicUrl(ctx)

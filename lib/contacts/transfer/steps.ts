@@ -26,6 +26,7 @@ export type RowOutcome = BulkResult & { readonly skipped?: true }
 export function importSteps(mode: ImportMode): BatchSteps {
   let skipped = new Map<NewContact, RowOutcome | NewContact>()
   return {
+    replacesTags: mode === 'replace_tags',
     async choose(tx, contacts) {
       skipped = new Map() // a transaction may run twice
       return mode === 'skip' ? await withoutStored(tx, contacts, skipped) : contacts
