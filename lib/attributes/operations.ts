@@ -1,5 +1,4 @@
 import { audit } from '../audit/operations.ts'
-import { lockClient } from '../clients/operations.ts'
 import type { Context, Tx } from '../context.ts'
 import { invalid, MailkeepError } from '../errors.ts'
 import { lockBatches } from '../jobs/batch-queue.ts'
@@ -45,7 +44,8 @@ export async function getAttributeSettings(ctx: Context): Promise<AttributeSetti
 export async function updateAttributeSettings(ctx: Context, input: AttributeSettingsInput): Promise<AttributeSettings> {
   const { indexed } = parse(AttributeSettingsChange, input)
   return transact(ctx, async (tx) => {
-    await lockClient(tx)
+    // Not the client, which saves lock after their contacts: the first batch of the index locks contacts.
+    await lockBatches(tx)
     const stored = await queries.listIndexed(tx, { client_id: tx.clientId })
     const names = new Set(indexed)
     for (const { id, name } of stored) {

@@ -352,6 +352,23 @@ onPostgres('while a transaction of the host is open', () => {
     assert.deepEqual([status, counts.pending, counts.skipped], ['cancelled', 0, 1])
   })
 
+  test('an attribute is declared, and a contact changed there gets a new tag', async (t) => {
+    const place = await openSeveral(t)
+    const [acme] = place.clients
+    const { id } = (await acme!.contacts.upsert({ ...address, plan: 'pro' })).contact
+    const { client, commit } = await beginHosted(t, place)
+    await client.contacts.update(id, { name: 'Ada' })
+    const declared = acme!.settings.attributes.update({ indexed: ['plan'] })
+    await until(
+      () => place.ask(lockWaits),
+      (rows) => rows.length > 0,
+    )
+    await client.contacts.tag(id, { tags: ['new'] })
+    await commit()
+    assert.deepEqual(await declared, { indexed: ['plan'] })
+    assert.equal(await acme!.contacts.count({ attributes: { plan: 'pro' } }), 1)
+  })
+
   /** Runs the jobs that repeat a change, because such transactions may have added rows. */
   async function runSecondPass({ ask, all }: Awaited<ReturnType<typeof openSeveral>>) {
     await ask(`update mailkeep_job set run_at = run_at - interval '1 hour'`)
