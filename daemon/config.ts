@@ -152,7 +152,7 @@ function invalidSetting(issue: v.BaseIssue<unknown>, given: ReadonlyMap<string, 
   // A URL may hold a password before its @.
   const isSecret = fileSettings.has(name) || value.includes('@')
   const shown = isSecret ? '' : `, not ${JSON.stringify(value.slice(0, 100))}`
-  return new CliError(`${source} ${issue.message}${shown}.`, source.startsWith('--') ? 2 : 1)
+  return new CliError(`${source} ${issue.message}${shown}.`)
 }
 
 function configFrom(settings: Settings): Omit<Config, 'adminTokenFile'> {

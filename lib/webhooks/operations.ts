@@ -144,7 +144,8 @@ export async function rotateSecret(
     const { uuid } = await requireEndpoint(tx, id)
     const overlaps_until = hours > 0 ? timestamp(tx.clock() + hours * 3_600_000) : null
     const sealed = tx.sealer.seal(secret, uuid)
-    await queries.replaceSecret(tx, { client_id: tx.clientId, id, secret: sealed, overlaps_until })
+    const replaced = await queries.replaceSecret(tx, { client_id: tx.clientId, id, secret: sealed, overlaps_until })
+    if (replaced === 0) throw notFound('endpoint') // another transaction has just deleted it
     await audit(tx, 'endpoint.secret_rotated', id)
     return { id, secret }
   })

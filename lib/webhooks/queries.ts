@@ -91,16 +91,18 @@ export const deactivateEndpoint = statement({ ...endpointKey, reason: word<'manu
 )
 
 /** Keeps the previous secret until a time, or deletes it if there is none. */
-export const replaceSecret = statement({ ...endpointKey, secret: text, overlaps_until: nullable(time) }, (db, p) =>
-  db
-    .updateTable('mailkeep_endpoint')
-    .set({
-      secret: p.secret,
-      previous_secret: sql<string | null>`case when ${p.overlaps_until} is null then null else secret end`,
-      previous_secret_until: p.overlaps_until,
-    })
-    .where('client_id', '=', p.client_id)
-    .where('id', '=', p.id),
+export const replaceSecret = statement.affected(
+  { ...endpointKey, secret: text, overlaps_until: nullable(time) },
+  (db, p) =>
+    db
+      .updateTable('mailkeep_endpoint')
+      .set({
+        secret: p.secret,
+        previous_secret: sql<string | null>`case when ${p.overlaps_until} is null then null else secret end`,
+        previous_secret_until: p.overlaps_until,
+      })
+      .where('client_id', '=', p.client_id)
+      .where('id', '=', p.id),
 )
 
 export const deleteEndpoint = statement(endpointKey, (db, p) =>

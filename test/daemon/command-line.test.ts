@@ -398,7 +398,6 @@ describe('commands', { concurrency: 4 }, () => {
       ['frobnicate'],
       ['token', 'create', '--client', 'one', '--role', 'admin'],
       ['--admin-token', 'geheim'],
-      ['--port', '70000'],
       ['client', 'list', '--json=1'],
     ]
     for (const { out, err, code } of await Promise.all(wrong.map((args) => run(cwd, args)))) {
