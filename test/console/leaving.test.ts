@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
 import { until } from '../support/harness.ts'
-import { consoleTest, during, gate, heading, loaded } from './world.ts'
+import { consoleTest, during, gate, heading, loaded, type World } from './world.ts'
 
 interface Sequence {
   readonly steps: readonly { readonly subject: string }[]
@@ -246,12 +246,17 @@ consoleTest('a page that is loaded by its address leaves the focus where it is',
   assert.equal(await page.evaluate('document.activeElement.textContent'), 'Tags')
 })
 
-consoleTest('an action on a later page of the history shows its newest entry', async ({ page, visit, data }) => {
+/** Adds a contact whose history has 26 entries. */
+async function addLongHistory(data: World['data']): Promise<void> {
   await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
   for (let n = 0; n < 13; n++) {
     await data('POST', '/contacts/1/unsubscribe')
     await data('POST', '/contacts/1/resubscribe')
   }
+}
+
+consoleTest('an action on a later page of the history shows its newest entry', async ({ page, visit, data }) => {
+  await addLongHistory(data)
   await visit('/console/contacts/1')
   await page.getByRole('link', { name: 'Next →' }).click()
   await page.waitForURL('**?history=*')
@@ -274,11 +279,7 @@ consoleTest('an address that is stored is shown, and not overwritten', async ({ 
 })
 
 consoleTest('the history of a contact is read page by page', async ({ page, visit, data }) => {
-  await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
-  for (let n = 0; n < 13; n++) {
-    await data('POST', '/contacts/1/unsubscribe')
-    await data('POST', '/contacts/1/resubscribe')
-  }
+  await addLongHistory(data)
   await visit('/console/contacts/1')
   const entries = page.locator('.history li')
   await entries.nth(19).waitFor()

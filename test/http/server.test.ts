@@ -354,14 +354,20 @@ test('a client that disconnects during its body causes no error', async (t) => {
   assert.equal((await fetch(server.url, { method: 'POST', body: 'x' })).status, 200)
 })
 
-test('a client that disconnects before its body is read causes no error', async (t) => {
-  const arrived = deferred()
-  const gone = deferred()
-  const { server, lines, requests } = await open(t, async (request) => {
+/** Holds a request after it has arrived, until the client is gone. */
+function held() {
+  const [arrived, gone] = [deferred(), deferred()]
+  const handle: typeof sizes = async (request) => {
     arrived.resolve()
     await gone.promise
     return await sizes(request)
-  })
+  }
+  return { arrived, gone, handle }
+}
+
+test('a client that disconnects before its body is read causes no error', async (t) => {
+  const { arrived, gone, handle } = held()
+  const { server, lines, requests } = await open(t, handle)
   const wire = dial(t, server)
   wire.socket.write(`${post(100)}some`)
   await arrived.promise
@@ -373,13 +379,8 @@ test('a client that disconnects before its body is read causes no error', async 
 })
 
 test('a client that ends its side of the connection after its request gets the answer', async (t) => {
-  const arrived = deferred()
-  const gone = deferred()
-  const { server } = await open(t, async (request) => {
-    arrived.resolve()
-    await gone.promise
-    return await sizes(request)
-  })
+  const { arrived, gone, handle } = held()
+  const { server } = await open(t, handle)
   const wire = dial(t, server)
   wire.socket.end(`${post(4)}some`)
   await arrived.promise

@@ -39,6 +39,14 @@ function callInParallel<D, T>(clients: readonly D[], times: number, call: (clien
 /** Returns a row for each connection that waits for a lock. */
 const lockWaits = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
 
+/** Resolves when a connection waits for a lock. */
+async function untilLocked(ask: (text: string) => Promise<unknown[]>): Promise<void> {
+  await until(
+    () => ask(lockWaits),
+    (rows) => rows.length > 0,
+  )
+}
+
 const codeOf = (error: unknown) => (isMailkeepError(error) ? error.code : String(error))
 
 /** Like `hammer`, but returns the result or the error's code of each call. */
@@ -306,15 +314,6 @@ onPostgres('while a transaction of the host is open', () => {
     return await client.newsletters.create({ name: 'News', subject: 'News', html: '{{ unsubscribe_url }}' })
   }
 
-  /** Commits when another connection waits for a lock. */
-  async function commitWhenWaiting(ask: (text: string) => Promise<unknown[]>, commit: () => Promise<unknown>) {
-    await until(
-      () => ask(lockWaits),
-      (rows) => rows.length > 0,
-    )
-    await commit()
-  }
-
   test('a batch finds a contact whose address is changed there by its id', async (t) => {
     const place = await openSeveral(t)
     const [acme] = place.clients
@@ -322,7 +321,8 @@ onPostgres('while a transaction of the host is open', () => {
     const { client, commit } = await beginHosted(t, place)
     await client.contacts.changeEmail(id, { email: 'new@example.org' })
     const tagged = acme!.contacts.batch([{ op: 'tag', id, tags: ['vip'] }])
-    await commitWhenWaiting(place.ask, commit)
+    await untilLocked(place.ask)
+    await commit()
     assert.deepEqual(await tagged, [{ status: 'done', id }])
   })
 
@@ -333,7 +333,8 @@ onPostgres('while a transaction of the host is open', () => {
     const { client, commit } = await beginHosted(t, place)
     await client.contacts.changeEmail(id, { email: 'new@example.org' })
     const bounced = acme!.contacts.recordBounce(address).then(() => 'recorded', codeOf)
-    await commitWhenWaiting(place.ask, commit)
+    await untilLocked(place.ask)
+    await commit()
     assert.equal(await bounced, 'not_found')
     assert.deepEqual((await acme!.suppressions.list()).data, [])
   })
@@ -347,7 +348,8 @@ onPostgres('while a transaction of the host is open', () => {
     const { client, commit } = await beginHosted(t, place)
     await client.contacts.delete(id)
     const cancelled = acme!.newsletters.cancel(newsletter.id)
-    await commitWhenWaiting(place.ask, commit)
+    await untilLocked(place.ask)
+    await commit()
     const { status, counts } = await cancelled
     assert.deepEqual([status, counts.pending, counts.skipped], ['cancelled', 0, 1])
   })
@@ -359,10 +361,7 @@ onPostgres('while a transaction of the host is open', () => {
     const { client, commit } = await beginHosted(t, place)
     await client.contacts.update(id, { name: 'Ada' })
     const declared = acme!.settings.attributes.update({ indexed: ['plan'] })
-    await until(
-      () => place.ask(lockWaits),
-      (rows) => rows.length > 0,
-    )
+    await untilLocked(place.ask)
     await client.contacts.tag(id, { tags: ['new'] })
     await commit()
     assert.deepEqual(await declared, { indexed: ['plan'] })
@@ -417,10 +416,7 @@ onPostgres('an endpoint that is enabled again', () => {
     await other.query('select id from mailkeep_delivery order by id limit 1 for update')
     await clients[0]!.webhooks.updateEndpoint(id, { active: false })
     const activated = clients[1]!.webhooks.updateEndpoint(id, { active: true })
-    await until(
-      () => ask(lockWaits),
-      (rows) => rows.length > 0,
-    )
+    await untilLocked(ask)
     await other.query('rollback')
     assert.equal((await activated).active, true)
     assert.deepEqual(await ask('select distinct status from mailkeep_delivery'), [{ status: 'held' }])
