@@ -48,7 +48,8 @@ export function startedAudience(row: { audience: string; segment_filters: string
 
 /**
  * Returns the filters of the segment of a newsletter that has started: as they were then, so that a change of the segment
- * neither leaves out recipients nor adds some. Version 0.1.0 stored no copy: of its newsletters, those of now.
+ * neither leaves out recipients nor adds some. A newsletter that started before the migration `023-segment-filters` has no
+ * copy: its segment counts as it is now.
  *
  * @returns Empty if the audience names no segment.
  */

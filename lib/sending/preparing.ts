@@ -88,7 +88,7 @@ export async function prepareBatch(tx: Tx, { targetId: newsletter_id, state }: J
   return isLast ? done() : again({ after: ids.at(-1)!, until, since })
 }
 
-/** Of a newsletter that version 0.1.0 started, a segment that was deleted selects no contact. */
+/** If a newsletter has no copy of the filters of its segment, and the segment was deleted, it selects no contact. */
 async function selectRecipients(
   tx: Tx,
   { audience, segmentFilters }: StartedAudience,
