@@ -30,8 +30,8 @@ export async function countContacts(
  * filter without looking at the contacts themselves. There are few unsubscribed ones, which have their own index.
  */
 function isCheaperByDifference(ctx: Context, { ids, flags }: Filters): boolean {
-  const { unsubscribed, only, lists, tags, topics, attribute, search, others } = flags
-  if (!ctx.storage.dialect.search || ids || unsubscribed || only || search || others) return false
+  const { lists, tags, topics, attribute, ...others } = flags
+  if (!ctx.storage.dialect.search || ids || Object.values(others).some((on) => on)) return false
   return [lists, tags, topics, attribute].filter(Boolean).length === 1
 }
 

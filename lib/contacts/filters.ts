@@ -66,13 +66,17 @@ export async function resolveFilters(
     topics: topics.length > 0,
     search: searches.length > 0,
     attribute: attributes.length > 0,
+    attributes: attributes.length > 1,
+    excluded: exclude_lists.length > 0 || exclude_tags.length > 0,
+    times: hasCreatedFilter(values),
+    more: lists.length > 1 || tags.length > 1 || topics.length > 1 || searches.length > 1,
   }
   return {
     emailKey: query.email === undefined ? undefined : fold(query.email),
     ids: query.ids && [...new Set(query.ids)],
     values,
     attributes,
-    flags: { ...flags, others: needsOthers(values) || attributes.length > 1 },
+    flags,
   }
 }
 
@@ -114,20 +118,6 @@ async function findNamed(ctx: Context, query: ContactFilters, segment: SegmentFi
   function both(name: 'lists' | 'tags' | 'topics' | 'exclude_lists' | 'exclude_tags'): (readonly number[])[] {
     return [query[name], segment[name]].filter((ids) => ids !== undefined)
   }
-}
-
-/** Whether the filters include some that statements check only on demand. */
-function needsOthers(values: FilterValues): boolean {
-  const { has_more_lists, has_more_tags, has_more_topics, exclude_lists, exclude_tags, more_search } = values
-  return (
-    has_more_lists ||
-    has_more_tags ||
-    has_more_topics ||
-    exclude_lists.length > 0 ||
-    exclude_tags.length > 0 ||
-    more_search !== '' ||
-    hasCreatedFilter(values)
-  )
 }
 
 /** Whether the filters limit the time of creation. */

@@ -59,12 +59,16 @@ export const flags = [
   'topics',
   'search',
   'attribute',
-  'others',
+  'attributes',
+  'excluded',
+  'times',
+  'more',
 ] as const
 
 /**
  * Optional parts of a statement. `counted`: returns only the number of rows and the last id. `unsubscribed`: includes
- * unsubscribed contacts. `only`: returns only these. `others`: checks the filters that have no flag of their own.
+ * unsubscribed contacts. `only`: returns only these. `attributes`: checks the attributes after the first one. `excluded`:
+ * leaves out lists and tags. `times`: checks the time of creation. `more`: checks the filters that a segment has too.
  */
 export type Flags = Readonly<Record<(typeof flags)[number], boolean>>
 
@@ -80,7 +84,7 @@ export type Slots = { readonly [K in keyof typeof listingParameters]: RawBuilder
 
 /** Whether a scan reads contacts that it then leaves out, so that the limit does not bound its time. */
 export function isFiltered(on: Omit<Flags, 'desc' | 'counted'>): boolean {
-  return on.lists || on.tags || on.topics || on.search || on.attribute || on.others
+  return on.lists || on.tags || on.topics || on.search || on.attribute || on.excluded || on.times || on.more
 }
 
 /** Returns the condition of the rows that follow a position. */
@@ -115,7 +119,7 @@ export function conditionsOfId(
   on: Flags,
 ): RawBuilder<unknown> {
   const indexed = indexedConditions(contactId, p, dialect, on)
-  if (!on.search && !on.others) return indexed
+  if (!on.search && !on.times && !on.more) return indexed
   return sql`${indexed} and (select 1 from mailkeep_contact as c
     where c.id = ${contactId} ${rowConditions(p, dialect, on)}) is not null`
 }
@@ -130,7 +134,9 @@ function indexedConditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Di
     on.attribute ? sql`and ${dialect.hasAttribute(contactId, p.attribute_id, p.value_key, inRange)}` : undefined,
     on.only ? sql`and ${dialect.isUnsubscribed(p.client_id, contactId)}` : undefined,
     on.only || on.unsubscribed ? undefined : sql`and not ${dialect.isUnsubscribed(p.client_id, contactId)}`,
-    on.others ? otherConditions(contactId, p, dialect, inRange) : undefined,
+    on.attributes ? otherAttributes(contactId, p, dialect, inRange) : undefined,
+    on.excluded ? exclusions(contactId, p, dialect, inRange) : undefined,
+    on.more ? moreConditions(contactId, p, dialect, inRange) : undefined,
   ]
   return sql.join(
     parts.filter((part) => part !== undefined),
@@ -138,29 +144,33 @@ function indexedConditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Di
   )
 }
 
-/**
- * Returns the conditions of the filters that have no flag of their own. With empty values they are always true. A flag
- * for each would make too many different statements.
- */
-function otherConditions(
-  contactId: RawBuilder<unknown>,
-  p: Slots,
-  dialect: Dialect,
-  inRange: IdCondition,
-): RawBuilder<unknown> {
+function otherAttributes(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, inRange: IdCondition) {
+  return sql`and not exists (select 1 from ${dialect.unnestRows(p.more_attributes, attributeValue)}
+    where not ${dialect.hasAttribute(contactId, sql.ref('item.attribute_id'), sql.ref('item.value_key'), inRange)})`
+}
+
+function exclusions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, inRange: IdCondition) {
+  return sql`and not ${dialect.isMember('list', contactId, p.exclude_lists, inRange)}
+    and not ${dialect.isMember('tag', contactId, p.exclude_tags, inRange)}`
+}
+
+/** Conditions of the filters of a segment that the query has too. A flag for each would make too many statements. */
+function moreConditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, inRange: IdCondition) {
   return sql`and (not ${p.has_more_lists} or ${dialect.isMember('list', contactId, p.more_lists, inRange)})
     and (not ${p.has_more_tags} or ${dialect.isMember('tag', contactId, p.more_tags, inRange)})
-    and (not ${p.has_more_topics} or ${dialect.isMember('topic', contactId, p.more_topics, inRange)})
-    and not ${dialect.isMember('list', contactId, p.exclude_lists, inRange)}
-    and not ${dialect.isMember('tag', contactId, p.exclude_tags, inRange)}
-    and not exists (select 1 from ${dialect.unnestRows(p.more_attributes, attributeValue)}
-      where not ${dialect.hasAttribute(contactId, sql.ref('item.attribute_id'), sql.ref('item.value_key'), inRange)})`
+    and (not ${p.has_more_topics} or ${dialect.isMember('topic', contactId, p.more_topics, inRange)})`
 }
 
 /** Returns the conditions that read the contact's row `c`. */
 function rowConditions(p: Slots, dialect: Dialect, on: Flags): RawBuilder<unknown> {
   const [search, createdAt] = [sql.ref('c.search'), dialect.unindexed(sql.ref('c.created_at'))]
-  const others = sql`and ${createdAt} > ${p.created_after} and ${createdAt} < ${p.created_before}
-    and ${dialect.contains(search, p.more_search)}`
-  return sql`${on.others ? others : sql``} ${on.search ? sql`and ${dialect.matches(search, p.search)}` : sql``}`
+  const parts = [
+    on.times ? sql`and ${createdAt} > ${p.created_after} and ${createdAt} < ${p.created_before}` : undefined,
+    on.more ? sql`and ${dialect.contains(search, p.more_search)}` : undefined,
+    on.search ? sql`and ${dialect.matches(search, p.search)}` : undefined,
+  ]
+  return sql.join(
+    parts.filter((part) => part !== undefined),
+    sql` `,
+  )
 }

@@ -23,7 +23,7 @@ import {
 export const scanContacts = statement.all(
   listingParameters,
   (_, p, dialect, on) => {
-    const range = on.others ? within : beyond
+    const range = on.times ? within : beyond
     const scan = (state: RawBuilder<unknown>) => sql`
       select c.id from mailkeep_contact as c
       where c.client_id = ${p.client_id} and ${range(sql.ref('c.id'), p, on)} and c.unsubscribed_at ${state}

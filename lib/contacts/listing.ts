@@ -70,7 +70,7 @@ export async function findByEmail(ctx: Context, filters: Filters, { after, desc 
       more_attributes: attributes,
       parts: [],
     },
-    { ...flags, attribute: false, others: flags.others || flags.attribute, desc, counted: false },
+    { ...flags, attribute: false, attributes: flags.attribute, desc, counted: false },
   )
   return found && (!ids || ids.includes(found.id)) ? [found] : []
 }
