@@ -72,8 +72,8 @@ export function entryOf(ctx: Context, input: unknown): Entry {
 export interface BatchSteps {
   /** Whether `complete` replaces the tags of contacts by those of their last input. */
   readonly replacesTags: boolean
-  /** Returns the contacts to save. `complete` sets the results of the others. */
-  choose(tx: Tx, contacts: ByEmail): Promise<ByEmail>
+  /** Returns the contacts to save. `complete` sets the results of the others. `stored` are locked. */
+  choose(stored: readonly StoredByEmail[], contacts: ByEmail): ByEmail
   /**
    * Runs before the events are raised, and returns those to raise.
    *
@@ -88,7 +88,8 @@ export interface BatchSteps {
 }
 
 interface EntryOptions extends AbortInput {
-  readonly steps?: BatchSteps
+  /** Returns the steps of one transaction. A transaction may run twice. */
+  readonly begin?: () => BatchSteps
   /** Called in the transaction of each batch. */
   readonly onSave: (tx: Tx) => Promise<void>
 }
@@ -137,15 +138,15 @@ async function addBatch(
   ctx: Context,
   listId: number | undefined,
   { entries, contacts }: Batch,
-  { steps, onSave }: EntryOptions,
+  { begin, onSave }: EntryOptions,
 ): Promise<BulkResult[]> {
   if (contacts.size === 0) return entries.filter(isRefused)
   const results = await transact(ctx, async (tx) => {
     await lockBatches(tx)
     const list = listId === undefined ? undefined : await getList(tx, listId)
     const endpoints = await findEventEndpoints(tx)
-    const chosen = steps ? await steps.choose(tx, contacts) : contacts
-    const saved = await saveContacts(tx, list, chosen, steps?.replacesTags)
+    const steps = begin?.()
+    const saved = await saveContacts(tx, list, contacts, steps)
     const ids = idsInOrder(entries, saved.results)
     const events = savedEvents(saved, ids)
     const tags = new Map(ids.map((id) => [id, saved.tags.get(id)!]))
@@ -199,26 +200,29 @@ export function savedEvents({ created, updated }: SavedContacts, ids: readonly n
  * Finds contacts by e-mail address or inserts them, and saves their names and attributes.
  *
  * @param list Refuses contacts that this list would be too many for.
- * @param replacesTags Whether the caller removes the tags that a contact has before.
+ * @param steps `choose` tells which of the contacts to save. With `replacesTags` the tags of before do not count.
  */
 export async function saveContacts(
   tx: Tx,
   list: List | undefined,
   contacts: ByEmail,
-  replacesTags = false,
+  steps?: Pick<BatchSteps, 'choose' | 'replacesTags'>,
 ): Promise<SavedContacts> {
   const saved: SavedContacts = { results: new Map(), tags: new Map(), created: new Set(), updated: new Set() }
-  const stored = await queries.lockContactsByEmail(tx, { client_id: tx.clientId, email_keys: [...contacts.keys()] })
-  const limits = await limitsOf(tx, list, stored, contacts, replacesTags)
-  const newcomers = new Map(contacts)
+  const locked = await queries.lockContactsByEmail(tx, { client_id: tx.clientId, email_keys: [...contacts.keys()] })
+  const chosen = steps ? steps.choose(locked, contacts) : contacts
+  const stored = locked.filter(({ email_key }) => chosen.has(email_key))
+  const replacesTags = steps?.replacesTags ?? false
+  const limits = await limitsOf(tx, list, stored, chosen, replacesTags)
+  const newcomers = new Map(chosen)
   for (const contact of stored) {
     newcomers.delete(contact.email_key)
-    await saveStored(tx, contact, contacts.get(contact.email_key)!, limits, saved)
+    await saveStored(tx, contact, chosen.get(contact.email_key)!, limits, saved)
   }
   const missed = await insertContacts(tx, newcomers, saved, replacesTags)
   if (missed.size > 0) {
     // Another process inserted these after the lock query.
-    const rest = await saveContacts(tx, list, missed, replacesTags)
+    const rest = await saveContacts(tx, list, missed, steps)
     for (const [contact, result] of rest.results) saved.results.set(contact, result)
     for (const [id, names] of rest.tags) saved.tags.set(id, names)
     for (const id of rest.created) saved.created.add(id)

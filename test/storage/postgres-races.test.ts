@@ -326,6 +326,22 @@ onPostgres('while a transaction of the host is open', () => {
     assert.deepEqual(await tagged, [{ status: 'done', id }])
   })
 
+  test('an import that skips stored contacts leaves one as it is that is saved there', async (t) => {
+    const place = await openSeveral(t)
+    const [acme] = place.clients
+    const list = await acme!.lists.create({ name: 'News' })
+    const { client, commit } = await beginHosted(t, place)
+    const { id } = (await client.contacts.upsert({ ...address, name: 'Ada' })).contact
+    const file = `email,name,tags\n${address.email},Other,old\nnew@example.org,New,\n${address.email},Again,old\n`
+    const imported = acme!.contacts.import(list.id, [file], { format: 'csv', mode: 'skip' })
+    await untilLocked(place.ask)
+    await commit()
+    const { created, updated, skipped } = await imported
+    assert.deepEqual({ created, updated, skipped }, { created: 1, updated: 0, skipped: 2 })
+    const { name, tags, lists } = await acme!.contacts.get(id)
+    assert.deepEqual([name, tags, lists], ['Ada', [], []])
+  })
+
   test('a bounce of an address that is changed there suppresses no other one', async (t) => {
     const place = await openSeveral(t)
     const [acme] = place.clients

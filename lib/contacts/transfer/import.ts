@@ -113,7 +113,7 @@ async function load(
   progress: Counts,
 ): Promise<ImportReport['refused_rows']> {
   const { refusedRows, add } = reporterOf(progress)
-  const steps = importSteps(mode)
+  const begin = () => importSteps(mode)
   const onSave = auditOnce(ctx, change)
   const importing: Context = { ...ctx, caller: { ...ctx.caller, source: 'import' } }
   const convert = (row: Row) => importRowOf(importing, row, { isUnsubscribed: status === 'unsubscribed', confirmed })
@@ -127,7 +127,7 @@ async function load(
     const entries = rows.map(({ entry }) => entry)
     const outcomes: RowOutcome[] = dry_run
       ? await check(entries)
-      : await addEntries(importing, listId ?? undefined, entries, { signal, steps, onSave })
+      : await addEntries(importing, listId ?? undefined, entries, { signal, begin, onSave })
     for (const [at, { line }] of rows.entries()) add(line, outcomes[at]!)
     await onResults?.(rows.map((row, at) => rowResult(row, outcomes[at]!)))
     const { total, created, updated, refused } = progress

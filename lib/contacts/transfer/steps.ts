@@ -4,9 +4,7 @@ import { now, type Tx } from '../../context.ts'
 import { fold } from '../../parse.ts'
 import { findTagsByName } from '../../tags/operations.ts'
 import type { BatchSteps, SavedContacts } from '../bulk.ts'
-import type { ByEmail } from '../bulk-limits.ts'
 import type { BulkResult } from '../bulk-merge.ts'
-import { listContactsByEmail } from '../bulk-queries.ts'
 import type { ContactEvent } from '../events.ts'
 import type { NewContact } from '../schema.ts'
 import * as queries from './queries.ts'
@@ -23,45 +21,35 @@ export type ImportMode = 'merge' | 'skip' | 'replace_tags'
 /** The result of a row. A dry run has no ids of contacts that it would create: they are 0. */
 export type RowOutcome = BulkResult & { readonly skipped?: true }
 
+/** Returns the steps of one transaction. With `skip` it saves the first row of each address that is not stored. */
 export function importSteps(mode: ImportMode): BatchSteps {
-  let skipped = new Map<NewContact, RowOutcome | NewContact>()
+  const skipped = new Map<NewContact, RowOutcome>()
+  const repeated = new Map<NewContact, NewContact>()
   return {
     replacesTags: mode === 'replace_tags',
-    async choose(tx, contacts) {
-      skipped = new Map() // a transaction may run twice
-      return mode === 'skip' ? await withoutStored(tx, contacts, skipped) : contacts
+    choose(stored, contacts) {
+      if (mode !== 'skip') return contacts
+      const chosen = new Map<string, readonly NewContact[]>()
+      const ids = new Map(stored.map(({ id, email_key }) => [email_key, id]))
+      for (const [key, [first, ...others]] of contacts) {
+        for (const other of others) repeated.set(other, first!)
+        const id = ids.get(key)
+        if (id === undefined) chosen.set(key, [first!])
+        else skipped.set(first!, { id, created: false, skipped: true })
+      }
+      return chosen
     },
     async complete(tx, saved, events, confirmed) {
       const restored = restoredById(saved)
       await restoreTimes(tx, saved, restored)
       const all = [...events, ...(await restoreMemberships(tx, restored, confirmed))]
       if (mode === 'replace_tags') all.push(...(await replaceTags(tx, saved)))
-      for (const [contact, result] of skipped) {
-        saved.results.set(contact, 'email' in result ? asSkipped(saved.results.get(result)!) : result)
-      }
+      for (const [contact, outcome] of skipped) saved.results.set(contact, outcome)
+      for (const [contact, first] of repeated) saved.results.set(contact, asSkipped(saved.results.get(first)!))
       // An unsubscribed person raises no event at all.
       return all.filter(({ contactId }) => !restored.get(contactId)?.unsubscribed)
     },
   }
-}
-
-/** Removes the contacts that exist, and all but the first of those with the same address. */
-async function withoutStored(
-  tx: Tx,
-  contacts: ByEmail,
-  skipped: Map<NewContact, RowOutcome | NewContact>,
-): Promise<ByEmail> {
-  const chosen = new Map<string, readonly NewContact[]>()
-  const stored = await listContactsByEmail(tx, { client_id: tx.clientId, email_keys: [...contacts.keys()] })
-  const ids = new Map(stored.map(({ id, email_key }) => [email_key, id]))
-  for (const [key, same] of contacts) {
-    const id = ids.get(key)
-    const [first, ...others] = same as [NewContact, ...NewContact[]]
-    if (id === undefined) chosen.set(key, [first])
-    else skipped.set(first, { id, created: false, skipped: true })
-    for (const other of others) skipped.set(other, id === undefined ? first : { id, created: false, skipped: true })
-  }
-  return chosen
 }
 
 function asSkipped(first: BulkResult): RowOutcome {
