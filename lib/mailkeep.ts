@@ -28,10 +28,8 @@ import { parse, requireId } from './parse.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
 import { createSealer } from './sealing/seal.ts'
-import { awaitConfirmationMail } from './sending/confirming.ts'
-import { followMemberships } from './sending/enrolments.ts'
+import { sendingHooks } from './sending/jobs.ts'
 import { defaultMailSettings } from './sending/settings.ts'
-import { releaseList } from './sending/triggers.ts'
 import type { Database, DatabaseSource } from './storage/database.ts'
 import { checkSource } from './storage/kysely.ts'
 import { openSchema } from './storage/migrate.ts'
@@ -127,9 +125,7 @@ export class Mailkeep {
           },
         },
         ...(options.identityProvider && { identityProvider: options.identityProvider }),
-        onMemberships: followMemberships,
-        onListDeleted: releaseList,
-        onConfirmationRequests: awaitConfirmationMail,
+        ...sendingHooks,
         jobs: { handlers: jobHandlers, wake: () => this.#background.housekeeping.wake() },
         queueBatch: batchQueue(),
         holdKey: holdKeys(),

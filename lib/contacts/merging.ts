@@ -48,6 +48,7 @@ export async function mergeContact(ctx: Context, key: ContactKey, input: MergeIn
     const id = await contactIdOf(tx, key)
     const targetId = await contactIdOf(tx, into)
     if (id === targetId) throw invalid('into', 'This must be another contact.')
+    await tx.local.onMerge(tx, id)
     const { source, target } = await lockBoth(tx, id, targetId)
     await mergeValues(tx, source, target)
     const joined = await moveMemberships(tx, id, targetId)

@@ -133,9 +133,13 @@ export async function nextJobMs(
   return next?.run_at ? dueMsOf(next.run_at) : undefined
 }
 
-/** Finds the client's pending job of a kind. The caller keeps it to one. */
-export async function findPendingJob(tx: Tx, kind: string): Promise<{ id: number; state: unknown } | undefined> {
-  const job = await queries.findPending(tx, { client_id: tx.clientId, kind })
+/** Finds the client's pending job of a kind, for a target if the kind has targets. The caller keeps it to one. */
+export async function findPendingJob(
+  tx: Tx,
+  kind: string,
+  targetId = 0,
+): Promise<{ id: number; state: unknown } | undefined> {
+  const job = await queries.findPending(tx, { client_id: tx.clientId, kind, target_id: targetId })
   return job && { id: job.id, state: JSON.parse(job.state) }
 }
 

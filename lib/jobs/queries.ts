@@ -91,13 +91,14 @@ export const findJob = statement({ client_id: int, kind: text, target_id: int, i
     .where('id', '=', p.id),
 )
 
-/** Finds the pending job of a kind, of which there is at most one. */
-export const findPending = statement({ client_id: int, kind: text }, (db, p) =>
+/** Finds the pending job of a kind and target, of which there is at most one. */
+export const findPending = statement({ client_id: int, kind: text, target_id: int }, (db, p) =>
   db
     .selectFrom('mailkeep_job')
     .select(['id', 'state'])
     .where('client_id', '=', p.client_id)
     .where('kind', '=', p.kind)
+    .where('target_id', '=', p.target_id)
     .where('status', '=', 'pending'),
 )
 

@@ -1,5 +1,5 @@
-/** The stored jobs of newsletters. */
-import type { Context, Tx } from '../context.ts'
+/** The stored jobs of newsletters, and what sending does in the transactions of other slices. */
+import type { Context, Local, Tx } from '../context.ts'
 import {
   again,
   done,
@@ -9,10 +9,12 @@ import {
   maxRowsPerBatch,
   nextJobMs,
 } from '../jobs/operations.ts'
+import { awaitConfirmationMail } from './confirming.ts'
 import { deletionJobs } from './deletion.ts'
+import { followMemberships } from './enrolments.ts'
 import * as messages from './message-queries.ts'
-import { addCounts, prepareBatch, prepareNewsletter, startScheduled } from './preparing.ts'
-import { triggerJobs } from './triggers.ts'
+import { addCounts, prepareBatch, prepareMerged, prepareNewsletter, startScheduled } from './preparing.ts'
+import { releaseList, triggerJobs } from './triggers.ts'
 import { uncertainJobs } from './uncertain.ts'
 
 export const startNewsletter = 'start newsletter'
@@ -26,6 +28,13 @@ export const newsletterJobs: JobHandlers = {
   ...triggerJobs,
   ...deletionJobs,
 }
+
+export const sendingHooks = {
+  onMemberships: followMemberships,
+  onListDeleted: releaseList,
+  onMerge: prepareMerged,
+  onConfirmationRequests: awaitConfirmationMail,
+} satisfies Partial<Local>
 
 /** @returns When the next newsletter is scheduled, in milliseconds since 1970; undefined when none is. */
 export function nextStartMs(ctx: Context): Promise<number | undefined> {

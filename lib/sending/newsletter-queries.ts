@@ -106,11 +106,11 @@ export const setSegmentFilters = statement({ ...key, segment_filters: text }, (d
     .where('id', '=', p.id),
 )
 
-/** Returns the audiences of newsletters whose recipients are being chosen. */
+/** Returns the newsletters whose recipients are being chosen. */
 export const listPreparing = statement.all(
   { client_id: int },
-  (_, p) => sql<{ audience: string; segment_filters: string | null }>`
-    select audience, segment_filters from mailkeep_newsletter
+  (_, p) => sql<{ id: number; audience: string; segment_filters: string | null }>`
+    select id, audience, segment_filters from mailkeep_newsletter
     where client_id = ${p.client_id} and status in ('sending', 'paused') and not is_prepared`,
 )
 

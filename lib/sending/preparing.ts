@@ -4,7 +4,15 @@ import { findLastChange } from '../consent/history.ts'
 import { selectContacts } from '../contacts/listing.ts'
 import { now, type Tx } from '../context.ts'
 import { isMailkeepError } from '../errors.ts'
-import { again, done, type Job, type JobResult, maxRowsPerBatch, runOrEnqueue } from '../jobs/operations.ts'
+import {
+  again,
+  done,
+  findPendingJob,
+  type Job,
+  type JobResult,
+  maxRowsPerBatch,
+  runOrEnqueue,
+} from '../jobs/operations.ts'
 import { getSegment } from '../segments/operations.ts'
 import { msOf } from '../time.ts'
 import { raise } from '../webhooks/outbox.ts'
@@ -77,25 +85,58 @@ export async function prepareBatch(tx: Tx, { targetId: newsletter_id, state }: J
   const audience = startedAudience(newsletter)
   const selected = await selectRecipients(tx, audience, after)
   const ids = selected.filter((id) => id <= until)
-  const late = await findLatecomers(tx, audience, ids, since)
-  const recipients = ids.filter((id) => !late.has(id)).map((contact_id) => ({ uuid: randomUUID(), contact_id }))
-  const at = { client_id: tx.clientId, newsletter_id, now: now(tx) }
-  const added = recipients.length > 0 ? await insertRecipients(tx, { ...at, recipients }) : 0
   const isLast = ids.length < maxRowsPerBatch
   if (isLast) await queries.setPrepared(tx, { id: newsletter_id })
-  await addCounts(tx, newsletter_id, { recipients: added })
+  await addRecipients(tx, newsletter, ids, since)
   tx.transaction.afterCommit(tx.local.mail.wake)
   return isLast ? done() : again({ after: ids.at(-1)!, until, since })
 }
 
-/** If a newsletter has no copy of the filters of its segment, and the segment was deleted, it selects no contact. */
+/**
+ * Writes the messages that a contact gets from newsletters whose recipients are being chosen, because it is about to be
+ * merged. The merge moves them to the contact that stays, whose own turn may be over.
+ */
+export async function prepareMerged(tx: Tx, contactId: number): Promise<void> {
+  for (const { id } of await queries.listPreparing(tx, { client_id: tx.clientId })) {
+    const newsletter = (await queries.lockNewsletter(tx, { client_id: tx.clientId, id }))!
+    const job = await findPendingJob(tx, prepareNewsletter, id)
+    if (!job) continue // the last batch has just ended
+    const { until, since } = job.state as Progress
+    if (contactId > until) continue
+    const ids = await selectRecipients(tx, startedAudience(newsletter), 0, [contactId])
+    await addRecipients(tx, newsletter, ids, since)
+  }
+}
+
+/** Writes the messages to these contacts, as far as they were in the audience when the newsletter started. */
+async function addRecipients(
+  tx: Tx,
+  newsletter: StartedNewsletter,
+  contactIds: readonly number[],
+  since: number,
+): Promise<void> {
+  const late = await findLatecomers(tx, startedAudience(newsletter), contactIds, since)
+  const recipients = contactIds.filter((id) => !late.has(id)).map((contact_id) => ({ uuid: randomUUID(), contact_id }))
+  const at = { client_id: tx.clientId, newsletter_id: newsletter.id, now: now(tx) }
+  const added = recipients.length > 0 ? await insertRecipients(tx, { ...at, recipients }) : 0
+  await addCounts(tx, newsletter.id, { recipients: added })
+}
+
+type StartedNewsletter = Parameters<typeof startedAudience>[0] & { readonly id: number }
+
+/**
+ * If a newsletter has no copy of the filters of its segment, and the segment was deleted, it selects no contact.
+ *
+ * @param among Selects among these contacts only.
+ */
 async function selectRecipients(
   tx: Tx,
   { audience, segmentFilters }: StartedAudience,
   after: number,
+  among?: readonly number[],
 ): Promise<number[]> {
   try {
-    const select = await selectContacts(tx, audience, segmentFilters)
+    const select = await selectContacts(tx, { ...audience, ids: among }, segmentFilters)
     return await select(after, maxRowsPerBatch)
   } catch (error) {
     if (isMailkeepError(error, 'not_found')) return []

@@ -296,6 +296,34 @@ onEveryDatabase('while a newsletter is sent', (open) => {
     assert.equal((await acme.newsletters.get(ofTopic.id)).counts.recipients, 0)
   })
 
+  test('contacts of one person are merged: the person gets it once, whichever contact stays', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const early = await acme.contacts.upsert({ email: 'early@example.org' })
+    const { list, ids } = await addAudience(mail, 1200)
+    const late = await acme.contacts.upsert({ email: 'late@example.org' })
+    const { id } = await addNewsletter(mail, { lists: [list.id] })
+    await acme.newsletters.send(id) // writes the first 500 messages
+    const newcomer = await acme.contacts.addToList(list.id, { email: 'new@example.org' })
+    await acme.contacts.merge(ids[1100]!, { into: early.contact.id })
+    await acme.contacts.merge(ids[1101]!, { into: late.contact.id })
+    await acme.contacts.merge(ids[1102]!, { into: ids[1103]! })
+    await acme.contacts.merge(ids[0]!, { into: ids[1104]! })
+    await acme.contacts.merge(newcomer.contact.id, {
+      into: (await acme.contacts.upsert({ email: 'no@x.org' })).contact.id,
+    })
+    await mail.run()
+    const { status, counts } = await acme.newsletters.get(id)
+    assert.deepEqual([status, counts.sent], ['sent', 1198])
+    const mailed = mail.mailed()
+    assert.deepEqual(
+      ['early@example.org', 'late@example.org', emailOf(1104), emailOf(1105), 'no@x.org', 'new@example.org'].map(
+        (email) => mailed.filter((to) => to === email).length,
+      ),
+      [1, 1, 1, 1, 0, 0],
+    )
+  })
+
   test('contacts leave a list that it excludes: they get nothing', async (t) => {
     const mail = await openMail(t, {}, open)
     const { acme } = mail
