@@ -6,6 +6,7 @@ import { deleteSuppressionsOfClient } from './consent/suppressions.ts'
 import { contactJobs, deleteContactsOfClient, purgeStep } from './contacts/deletion.ts'
 import { deleteExpiredRequests } from './contacts/double-opt-in.ts'
 import { mergeJobs } from './contacts/merging.ts'
+import { deleteExpiredPastChanges, deletePastChangesOfClient } from './contacts/past-changes.ts'
 import { searchPurgeJobs, tidySearches } from './contacts/search.ts'
 import type { Context } from './context.ts'
 import { isMailkeepError } from './errors.ts'
@@ -56,6 +57,7 @@ export const jobHandlers: JobHandlers = {
     ...deleteWebhooksOfClient,
     deleteResultsOfClient,
     deleteContactsOfClient,
+    deletePastChangesOfClient,
     purgeStep,
     deleteSuppressionsOfClient,
     deleteSegmentsOfClient,
@@ -179,6 +181,7 @@ export class Housekeeping {
     await deleteExpiredSecrets(this.#ctx)
     await deleteExpiredRequests(this.#ctx)
     await deleteExpiredCounts(this.#ctx)
+    await deleteExpiredPastChanges(this.#ctx)
     this.#sweptMs = nowMs
   }
 

@@ -4597,9 +4597,9 @@ export interface components {
                  * @description The beginning of the step.
                  */
                 at: string;
-                /** @description Contacts that were created then, and still exist. */
+                /** @description Contacts that were created then, also those that were erased since. */
                 created: number;
-                /** @description Contacts that unsubscribed then, and are still unsubscribed. */
+                /** @description Contacts that unsubscribed then, also those that are subscribed again. */
                 unsubscribed: number;
                 /** @description Contacts that were erased one by one. */
                 deleted: number;

@@ -10,6 +10,7 @@ import { type ContactKey, lockContact } from './contact-key.ts'
 import { validSince } from './double-opt-in.ts'
 import { raiseChanges } from './events.ts'
 import { requireAtMost } from './limits.ts'
+import { keepUnsubscriptions } from './past-changes.ts'
 import * as pending from './pending-queries.ts'
 import * as queries from './queries.ts'
 import { getContact } from './reading.ts'
@@ -33,7 +34,10 @@ export async function confirmContact(ctx: Context, listId: number, contactId: Co
     if (!wasAsked) throw notFound('request to join this list')
     const isBack = before.unsubscribed_at !== null
     // Before it joins: the sequences of the list enrol subscribed contacts only.
-    if (isBack) await queries.markSubscribed(tx, { client_id: tx.clientId, id })
+    if (isBack) {
+      keepUnsubscriptions(tx, [id])
+      await queries.markSubscribed(tx, { client_id: tx.clientId, id })
+    }
     await joinList(tx, id, list, 'confirmed')
     if (isBack) {
       await audit(tx, 'contact.resubscribed', id)

@@ -19,6 +19,7 @@ import { forgetRequests } from './double-opt-in.ts'
 import { type ContactEvent, raiseContactEvents, raiseDeleted } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import * as mergeQueries from './merging-queries.ts'
+import { keepCreations, keepUnsubscriptions } from './past-changes.ts'
 import { copyRequests } from './pending-queries.ts'
 import * as queries from './queries.ts'
 import { getContact } from './reading.ts'
@@ -54,6 +55,8 @@ export async function mergeContact(ctx: Context, key: ContactKey, input: MergeIn
     const joined = await moveMemberships(tx, id, targetId)
     await copyRequests(tx, { source: id, target: targetId })
     const isUnsubscribed = (await mergeQueries.copyUnsubscription(tx, { source: id, target: targetId })) > 0
+    keepCreations(tx, [id])
+    if (!isUnsubscribed) keepUnsubscriptions(tx, [id]) // otherwise the target shows it
     await deleteSource(tx, source, targetId)
     await audit(tx, 'contact.deleted', id)
     await audit(tx, 'contact.updated', targetId)

@@ -16,6 +16,7 @@ import { clearContact } from './deletion.ts'
 import { requireMayConfirm } from './double-opt-in.ts'
 import { finishChange, raiseDeleted } from './events.ts'
 import { requireAtMost } from './limits.ts'
+import { keepCreations, keepUnsubscriptions } from './past-changes.ts'
 import * as pending from './pending-queries.ts'
 import * as queries from './queries.ts'
 import { getContact } from './reading.ts'
@@ -112,6 +113,7 @@ export async function unsubscribeContact(
 export async function resubscribeContact(ctx: Context, key: ContactKey): Promise<Contact> {
   return transact(ctx, async (tx) => {
     const id = await contactIdOf(tx, key)
+    keepUnsubscriptions(tx, [id])
     const changed = await queries.markSubscribed(tx, { client_id: tx.clientId, id })
     const contact = await getContact(tx, id)
     if (!changed) return contact
@@ -203,6 +205,8 @@ export async function deleteContact(ctx: Context, key: ContactKey, options: Eras
 
 /** Erases a contact and the copies of its data. @returns Whether it existed. */
 export async function eraseContact(tx: Tx, id: number, suppress = false): Promise<boolean> {
+  keepCreations(tx, [id])
+  keepUnsubscriptions(tx, [id])
   const deleted = await queries.deleteContact(tx, { client_id: tx.clientId, id })
   if (!deleted) return false
   tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: deleted.search, after: null })

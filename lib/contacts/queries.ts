@@ -1,4 +1,4 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { bool, int, ints, json, rows, statement, text, time } from '../storage/statement.ts'
 import { contactDocument } from './document.ts'
 import { type ContactTexts, textNames } from './schema.ts'
@@ -204,15 +204,22 @@ export const deleteListSubscriptions = statement.all({ contact_id: int, list_id:
 
 const stepRange = { at: time, until: time }
 
-/** Counts contacts by the times of their changes. Each count scans the range of an index. */
+const past = (
+  client: RawBuilder<unknown>,
+  column: 'created' | 'unsubscribed',
+) => sql`coalesce((select sum(${sql.ref(column)})
+  from mailkeep_past_change as past where past.client_id = ${client} and past.at >= item.at and past.at < item.until), 0)`
+
+/** Counts contacts by the times of their changes, and changes that contacts no longer show. Each scans a range of an index. */
 export const countContactChanges = statement.all(
   { client_id: int, steps: rows(stepRange) },
   (_, p, dialect) => sql<{ created: number; unsubscribed: number; deleted: number }>`
     select
       (select count(*) from mailkeep_contact where client_id = ${p.client_id}
-        and created_at >= item.at and created_at < item.until) as created,
+        and created_at >= item.at and created_at < item.until) + ${past(p.client_id, 'created')} as created,
       (select count(*) from mailkeep_contact where client_id = ${p.client_id}
-        and unsubscribed_at >= item.at and unsubscribed_at < item.until) as unsubscribed,
+        and unsubscribed_at >= item.at and unsubscribed_at < item.until) + ${past(p.client_id, 'unsubscribed')}
+        as unsubscribed,
       (select count(*) from mailkeep_audit where client_id = ${p.client_id} and type = 'contact.deleted'
         and created_at >= item.at and created_at < item.until) as deleted
     from ${dialect.unnestRows(p.steps, stepRange)} order by item.at`,

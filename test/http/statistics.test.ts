@@ -164,13 +164,24 @@ overHttp('statistics', (open) => {
     }
     await data(200, 'POST', `/contacts/${ids[0]}/unsubscribe`)
     await data(204, 'DELETE', `/contacts/${ids[1]}`)
+    const back = await client.contacts.upsert({ email: 'dan@example.org' })
+    const twice = await client.contacts.upsert({ email: 'eve@example.org' })
+    await client.contacts.batch([
+      { op: 'unsubscribe', id: back.contact.id },
+      { op: 'unsubscribe', id: twice.contact.id },
+      { op: 'resubscribe', id: back.contact.id },
+      { op: 'resubscribe', id: ids[2]! }, // is subscribed
+    ])
+    await client.contacts.merge(twice.contact.id, { into: back.contact.id }) // which unsubscribes it
+    await client.contacts.resubscribe(back.contact.id)
+    await client.contacts.resubscribe(back.contact.id)
     const { series, from, to } = await data(200, 'GET', '/stats/contacts', { query: { step: 'hour' } })
     assert.equal(series.length, 24)
     assert.deepEqual([series[0].at, Date.parse(to) - Date.parse(from)], [from, 86_400_000])
     const { at: _, ...last } = series.at(-1)
-    assert.deepEqual(last, { created: 2, unsubscribed: 1, deleted: 1 })
+    assert.deepEqual(last, { created: 5, unsubscribed: 3, deleted: 2 }, 'also those that contacts show no more')
     const { subscribed } = await data(200, 'GET', '/stats/contacts', { query: { count: 1 } })
-    assert.equal(subscribed, 1)
+    assert.equal(subscribed, 2)
   })
 
   test('have every step of the range, and at most 1,500', async (t) => {
@@ -211,9 +222,12 @@ overHttp('statistics', (open) => {
     const query = { from: new Date(Date.now() - 86_400_000).toISOString(), step: 'day' }
     const counted = async () => total((await data(200, 'GET', '/stats/deliveries', { query })).series, 'delivered')
     assert.equal(await counted(), 1)
+    await client.contacts.delete({ email: 'ada@example.org' })
+    const created = async () => total((await data(200, 'GET', '/stats/contacts', { query })).series, 'created')
+    assert.equal(await created(), 1, 'also of an erased contact')
     advance(92 * 86_400_000)
     mailkeep.start()
-    while ((await counted()) > 0) await new Promise((resolve) => setImmediate(resolve))
+    while ((await counted()) + (await created()) > 0) await new Promise((resolve) => setImmediate(resolve))
   })
 
   test('are for admins; those of contacts also for viewers', async (t) => {

@@ -140,6 +140,18 @@ export const segmentFilters: Migration = {
   statements: ['alter table mailkeep_newsletter add column segment_filters text'],
 }
 
+/** Counts of changes that contacts no longer show: see lib/contacts/past-changes. */
+export function pastChangesMigration({ int, time, end }: Pick<Words, 'int' | 'time' | 'end'>): Migration {
+  return {
+    name: '024-past-changes',
+    statements: [
+      `create table mailkeep_past_change (client_id ${int} not null, at ${time} not null, created integer not null,
+      unsubscribed integer not null, primary key (client_id, at))${end}`,
+      'create index mailkeep_past_change_at on mailkeep_past_change (at)',
+    ],
+  }
+}
+
 /** The counts of deliveries that no series contains yet. */
 export const recentCounts: Migration = {
   name: '021-recent-counts',

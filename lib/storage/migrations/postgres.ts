@@ -2,6 +2,7 @@ import type { Migration } from '../migrate.ts'
 import {
   contactPagesMigration,
   mergedContactsMigration,
+  pastChangesMigration,
   postgresWords,
   recentCounts,
   segmentFilters,
@@ -274,8 +275,6 @@ const recoverable: Migration = {
   ],
 }
 
-const sending = sendingMigration({ id, record, raised, queue: ` ${queue}`, ...postgresWords })
-
 export const postgresMigrations: readonly Migration[] = [
   start,
   keptAnswers,
@@ -288,11 +287,12 @@ export const postgresMigrations: readonly Migration[] = [
   consent,
   contactPagesMigration(postgresWords),
   imports,
-  sending,
+  sendingMigration({ id, record, raised, queue: ` ${queue}`, ...postgresWords }),
   statisticsMigration(postgresWords),
   mergedContactsMigration(postgresWords),
   sequenceMessagesMigration(postgresWords),
   recentCounts,
   recoverable,
   segmentFilters,
+  pastChangesMigration(postgresWords),
 ]

@@ -2,6 +2,7 @@ import type { Migration } from '../migrate.ts'
 import {
   contactPagesMigration,
   mergedContactsMigration,
+  pastChangesMigration,
   recentCounts,
   segmentFilters,
   sendingMigration,
@@ -261,8 +262,6 @@ const consent: Migration = {
   ],
 }
 
-const sending = sendingMigration({ id, record, raised, ...sqliteWords })
-
 export const sqliteMigrations: readonly Migration[] = [
   start,
   keptAnswers,
@@ -275,10 +274,11 @@ export const sqliteMigrations: readonly Migration[] = [
   consent,
   contactPagesMigration(sqliteWords),
   imports,
-  sending,
+  sendingMigration({ id, record, raised, ...sqliteWords }),
   statisticsMigration({ ...sqliteWords, end: ' strict, without rowid' }),
   mergedContactsMigration(sqliteWords),
   sequenceMessagesMigration(sqliteWords),
   recentCounts,
   segmentFilters,
+  pastChangesMigration({ ...sqliteWords, end: ' strict, without rowid' }),
 ]
