@@ -303,6 +303,38 @@ onEveryDatabase('the modes of an import', (open) => {
     assert.equal(await acme.contacts.count({ lists: [other.id] }), 0)
   })
 
+  test('skip: the first row of a new address that is accepted is saved, also in a dry run', async (t) => {
+    const { acme, load, contacts } = await openWithList(open, t)
+    const many = (name: string, count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`${name} ${at}`, 'x']))
+    await acme.contacts.upsert({ email: 'full@example.org', ...many('old', 100) })
+    const rows = [
+      { email: 'new@example.org', ...many('a', 101) },
+      { email: 'new@example.org', name: 'New', ...many('b', 60) },
+      { email: 'new@example.org', name: 'Again', ...many('c', 60) },
+      { email: 'new@example.org', ...many('a', 101) },
+      { email: 'full@example.org', another: 'x' },
+      { email: 'never@example.org', ...many('a', 101) },
+      { email: 'never@example.org', ...many('b', 102) },
+    ]
+    const file = rows.map((row) => `${JSON.stringify(row)}\n`).join('')
+    for (const dry_run of [true, false]) {
+      const report = await load(file, { mode: 'skip', format: 'ndjson', dry_run })
+      assert.deepEqual([report.created, report.skipped, report.updated], [1, 3, 0])
+      assert.deepEqual(
+        report.refused_rows.map(({ line }) => line),
+        [1, 6, 7],
+      )
+    }
+    assert.deepEqual(
+      (await contacts()).map(({ name, extra_attributes }) => [name, Object.keys(extra_attributes).length]),
+      [
+        ['', 100],
+        ['New', 60],
+      ],
+    )
+  })
+
   test('replace_tags: the row’s tags replace the contact’s, and an empty cell removes all', async (t) => {
     const { counts, shown, load, contacts } = await loaded(t, { mode: 'replace_tags' })
     assert.deepEqual(counts, { total: 3, created: 1, updated: 2, refused: 0 })

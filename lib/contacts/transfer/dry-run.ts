@@ -11,7 +11,7 @@ import { listContactsByEmail } from '../bulk-queries.ts'
 import { needsConfirmation } from '../double-opt-in.ts'
 import { tooMany } from '../limits.ts'
 import type { NewContact } from '../schema.ts'
-import type { ImportMode, RowOutcome } from './steps.ts'
+import { type ImportMode, type RowOutcome, untilAccepted } from './steps.ts'
 
 /** A later row of the same address counts as an update. Beyond this number of new addresses it counts as new. */
 const maxRememberedAddresses = 500_000
@@ -36,25 +36,26 @@ export function dryRunner(
     const storedByKey = new Map(stored.map((contact) => [contact.email_key, contact]))
     const outcomes = new Map<NewContact, RowOutcome>()
     const erased = await findErased(ctx, [...contacts.keys()])
-    for (const [key, same] of contacts) {
+    for (const [key, all] of contacts) {
       const before = storedByKey.get(key)
       const id = before?.id ?? 0
       let exists = before !== undefined || remembered.has(hashOf(key))
+      const same = mode !== 'skip' ? all : exists ? [] : untilAccepted(all)
+      for (const contact of all.slice(same.length)) outcomes.set(contact, { id, created: false, skipped: true })
       if (before && limits.fullOfLists.has(id)) {
         for (const contact of same) outcomes.set(contact, { refused: tooMany('lists') })
         continue
       }
       if (!before && erased.has(key)) {
-        for (const contact of same) outcomes.set(contact, { refused: addressErased() })
+        for (const contact of all) outcomes.set(contact, { refused: addressErased() })
         continue
       }
       const attributes = () => (before ? readAttributes(before.attributes) : noAttributes)
       const tagKeys = before ? limits.tagKeys.get(id) : replacesTags ? undefined : new Set<string>()
       const { accepted } = mergeContacts(same, attributes, tagKeys, outcomes)
       for (const contact of accepted) {
-        const skips = exists && mode === 'skip'
-        if (list && !skips && needsConfirmation(list, contact.confirmed)) requirePublicUrl(ctx)
-        outcomes.set(contact, skips ? { id, created: false, skipped: true } : { id, created: !exists })
+        if (list && needsConfirmation(list, contact.confirmed)) requirePublicUrl(ctx)
+        outcomes.set(contact, { id, created: !exists })
         exists = true
       }
       if (!before && exists && remembered.size < maxRememberedAddresses) remembered.add(hashOf(key))

@@ -3,8 +3,9 @@ import { recordHistory } from '../../consent/history.ts'
 import { now, type Tx } from '../../context.ts'
 import { fold } from '../../parse.ts'
 import { findTagsByName } from '../../tags/operations.ts'
+import { noAttributes } from '../attributes.ts'
 import type { BatchSteps, SavedContacts } from '../bulk.ts'
-import type { BulkResult } from '../bulk-merge.ts'
+import { type BulkResult, mergeContacts } from '../bulk-merge.ts'
 import type { ContactEvent } from '../events.ts'
 import type { NewContact } from '../schema.ts'
 import * as queries from './queries.ts'
@@ -21,7 +22,7 @@ export type ImportMode = 'merge' | 'skip' | 'replace_tags'
 /** The result of a row. A dry run has no ids of contacts that it would create: they are 0. */
 export type RowOutcome = BulkResult & { readonly skipped?: true }
 
-/** Returns the steps of one transaction. With `skip` it saves the first row of each address that is not stored. */
+/** Returns the steps of one transaction. With `skip` it saves one row of each address that is not stored. */
 export function importSteps(mode: ImportMode): BatchSteps {
   const skipped = new Map<NewContact, RowOutcome>()
   const repeated = new Map<NewContact, NewContact>()
@@ -31,11 +32,15 @@ export function importSteps(mode: ImportMode): BatchSteps {
       if (mode !== 'skip') return contacts
       const chosen = new Map<string, readonly NewContact[]>()
       const ids = new Map(stored.map(({ id, email_key }) => [email_key, id]))
-      for (const [key, [first, ...others]] of contacts) {
-        for (const other of others) repeated.set(other, first!)
+      for (const [key, same] of contacts) {
         const id = ids.get(key)
-        if (id === undefined) chosen.set(key, [first!])
-        else skipped.set(first!, { id, created: false, skipped: true })
+        if (id !== undefined) {
+          for (const contact of same) skipped.set(contact, { id, created: false, skipped: true })
+          continue
+        }
+        const first = untilAccepted(same)
+        chosen.set(key, first)
+        for (const other of same.slice(first.length)) repeated.set(other, first.at(-1)!)
       }
       return chosen
     },
@@ -50,6 +55,15 @@ export function importSteps(mode: ImportMode): BatchSteps {
       return all.filter(({ contactId }) => !restored.get(contactId)?.unsubscribed)
     },
   }
+}
+
+/** Returns the rows of a new address up to the first that is within the limits of a contact, or all if none is. */
+export function untilAccepted(contacts: readonly NewContact[]): readonly NewContact[] {
+  const isAccepted = (contact: NewContact) =>
+    mergeContacts([contact], () => noAttributes, undefined, new Map()).accepted.length > 0
+  // The last one need not be checked. Most addresses have only that one.
+  const at = contacts.slice(0, -1).findIndex(isAccepted)
+  return at < 0 ? contacts : contacts.slice(0, at + 1)
 }
 
 function asSkipped(first: BulkResult): RowOutcome {
