@@ -1384,7 +1384,7 @@ export interface paths {
                 query?: {
                     /** @description Format of the file. Default: as `Content-Type` says. */
                     format?: "csv" | "ndjson";
-                    /** @description Names of columns by field: `email`, `name`, `first_name`, `last_name`, `tags`, `status`, `unsubscribed_at`, `created_at`, or an attribute. Without it, the usual names are known. */
+                    /** @description Names of columns by field: `email`, `name`, `first_name`, `last_name`, `tags`, `status`, `unsubscribed_at`, `cleaned_at`, `blocklisted`, `unsubscribed_by_contact`, `created_at`, `attributes`, `extra_attributes`, `lists`, `topics`, or an attribute. Without it, the usual names are known. */
                     map?: {
                         [key: string]: string;
                     };
@@ -1449,7 +1449,7 @@ export interface paths {
                 query?: {
                     /** @description Format of the file. Default: as `Content-Type` says. */
                     format?: "csv" | "ndjson";
-                    /** @description Names of columns by field: `email`, `name`, `first_name`, `last_name`, `tags`, `status`, `unsubscribed_at`, `created_at`, or an attribute. Without it, the usual names are known. */
+                    /** @description Names of columns by field: `email`, `name`, `first_name`, `last_name`, `tags`, `status`, `unsubscribed_at`, `cleaned_at`, `blocklisted`, `unsubscribed_by_contact`, `created_at`, `attributes`, `extra_attributes`, `lists`, `topics`, or an attribute. Without it, the usual names are known. */
                     map?: {
                         [key: string]: string;
                     };

@@ -11,7 +11,7 @@ const importOptions: QueryDoc = {
   },
   map: {
     description:
-      'Names of columns by field: `email`, `name`, `first_name`, `last_name`, `tags`, `status`, `unsubscribed_at`, `created_at`, or an attribute. Without it, the usual names are known.',
+      'Names of columns by field: `email`, `name`, `first_name`, `last_name`, `tags`, `status`, `unsubscribed_at`, `cleaned_at`, `blocklisted`, `unsubscribed_by_contact`, `created_at`, `attributes`, `extra_attributes`, `lists`, `topics`, or an attribute. Without it, the usual names are known.',
     schema: { type: 'object', additionalProperties: { type: 'string' } },
     style: 'deepObject',
     example: { email: 'Email Address' },

@@ -51,7 +51,8 @@ export interface ImportInput extends AbortInput {
   readonly format: Format
   /**
    * Names of columns by field: `email`, `name`, `first_name`, `last_name`, `tags`, `status`, `unsubscribed_at`,
-   * `created_at`, or an attribute's name.
+   * `cleaned_at`, `blocklisted`, `unsubscribed_by_contact`, `created_at`, `attributes`, `extra_attributes`, `lists`,
+   * `topics`, or an attribute's name.
    */
   readonly map?: ColumnMap | undefined
   /**
