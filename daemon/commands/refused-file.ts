@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises'
 import type { Format, ImportRowResult } from '../../lib/index.ts'
-import { quoted } from '../../lib/internal.ts'
+import { isRefusedColumn, quoted } from '../../lib/internal.ts'
 import { CliError, fieldMessages, reasonOf } from '../cli-error.ts'
 
 /** A file of refused rows, which can be corrected and imported again. */
@@ -10,7 +10,8 @@ interface RefusedFile {
 }
 
 /**
- * Opens the file, in the format of the import. Each row has its line in the imported file and the reasons.
+ * Opens the file, in the format of the import. Each row has its line in the imported file and the reasons. After them, a
+ * row of CSV has the cells beyond the columns, or one empty cell if some are missing. So it is refused until it is corrected.
  *
  * @throws CliError It cannot be written.
  */
@@ -33,11 +34,23 @@ export async function openRefusedFile(path: string, format: Format): Promise<Ref
 }
 
 function headerOf({ row }: ImportRowResult): string {
-  return `${[...Object.keys(row as object), 'refused_line', 'refused_reason'].map(quoted).join(',')}\r\n`
+  return csvText([...Object.keys(row as object).filter(isKept), 'refused_line', 'refused_reason'])
 }
 
 function csvLine({ row, line, errors = {} }: ImportRowResult): string {
-  const cells = [...Object.values(row as Record<string, string>), String(line), fieldMessages(errors)]
+  const byColumn = row as Record<string, string | null>
+  const cells = Object.entries(byColumn).flatMap(([name, cell]) => (isKept(name) ? [cell ?? ''] : []))
+  const missing = Object.values(byColumn).includes(null) ? [''] : []
+  const { '': beyond = missing } = row as { readonly ''?: readonly string[] }
+  return csvText([...cells, String(line), fieldMessages(errors), ...beyond])
+}
+
+/** Whether this is a column of the row. The imported file may be one of refused rows, with other lines and reasons. */
+function isKept(name: string): boolean {
+  return name !== '' && !isRefusedColumn(name)
+}
+
+function csvText(cells: readonly string[]): string {
   return `${cells.map(quoted).join(',')}\r\n`
 }
 

@@ -386,6 +386,54 @@ describe('imports', { concurrency: 2 }, () => {
     }
   })
 
+  test('lose no cell of a refused row, however often the file of refused rows is imported', async (t) => {
+    const place = { cwd: await directory(t) }
+    await populate(place)
+    const refusedFrom = async (file: string, rows: number) => {
+      const { out, err } = await run(['import', file, '--list', '1', '--refused', `of-${file}`, '--json'], place)
+      const report = JSON.parse(out || err)
+      assert.deepEqual([report.created, report.refused], [0, rows], file)
+      return (await readFile(join(place.cwd, `of-${file}`), 'utf8')).trimEnd().split('\r\n')
+    }
+    const cells = ['u9@v.example;X;Y;LOST;"lost, too"', 'u8@v.example;OnlyTwo', 'bad1;A;B']
+    await writeFile(join(place.cwd, 'file.csv'), `email;name;city\n${cells.join('\n')}\n`)
+    const [too, few] = ['and the first line has 3 columns.', 'and the first line has 5 columns.']
+    assert.deepEqual(await refusedFrom('file.csv', 3), [
+      'email,name,city,refused_line,refused_reason',
+      `u9@v.example,X,Y,2,"This row has 5 cells, ${too}",LOST,"lost, too"`,
+      `u8@v.example,OnlyTwo,,3,"This row has 2 cells, ${too}",`,
+      'bad1,A,B,4,email must be an e-mail address.',
+    ])
+    const again = [
+      'email,name,city,refused_line,refused_reason',
+      `u9@v.example,X,Y,2,"This row has 7 cells, ${few}",LOST,"lost, too"`,
+      `u8@v.example,OnlyTwo,,3,"This row has 6 cells, ${few}",`,
+      'bad1,A,B,4,email must be an e-mail address.',
+    ]
+    assert.deepEqual(await refusedFrom('of-file.csv', 3), again)
+    assert.deepEqual(await refusedFrom('of-of-file.csv', 3), again)
+    const corrected = again.join('\n').replace(',LOST,"lost, too"', '').replace('columns.",\n', 'columns."\n')
+    await writeFile(join(place.cwd, 'corrected.csv'), corrected.replace('bad1', 'u7@v.example'))
+    assert.equal((await runJson<{ created: number }>(['import', 'corrected.csv', '--list', '1'], place)).created, 3)
+  })
+
+  test('keep the text of a refused line that is not JSON', async (t) => {
+    const place = { cwd: await directory(t) }
+    await populate(place)
+    const broken = '{"email":"zoë@example.org"'
+    await writeFile(join(place.cwd, 'file.ndjson'), `${broken}\n`)
+    await writeFile(join(place.cwd, 'latin1.ndjson'), Buffer.from(`${broken}}\n`, 'latin1'))
+    for (const [file, row, reason] of [
+      ['file.ndjson', broken, 'This line is not JSON.'],
+      ['latin1.ndjson', `${broken.replace('ë', '\ufffd')}}`, 'This line is not UTF-8.'],
+      ['of-file.ndjson', broken, 'email: This field is required.'],
+    ]) {
+      await run(['import', file!, '--list', '1', '--refused', `of-${file}`], place)
+      const refused = JSON.parse(await readFile(join(place.cwd, `of-${file}`), 'utf8'))
+      assert.deepEqual(refused, { row, refused_line: 1, refused_reason: reason })
+    }
+  })
+
   test('name the file of refused rows when its disk is full', async (t) => {
     if (!existsSync('/dev/full')) return t.skip('no /dev/full')
     const place = { cwd: await directory(t) }

@@ -69,6 +69,11 @@ function normalized(name: string): string {
   return name.toLowerCase().replace(/[\s_]+/g, '')
 }
 
+/** Whether the file that `--refused` writes has this column. */
+export function isRefusedColumn(name: string): boolean {
+  return refusedColumns.some((column) => normalized(column) === normalized(name))
+}
+
 function columnOf(field: string): Column {
   return (stateFields as readonly string[]).includes(field)
     ? { kind: 'state', name: field as StateField }

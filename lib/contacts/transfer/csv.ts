@@ -190,7 +190,7 @@ function rowReader(names: readonly string[], { map, emptyTags, keepSource }: Rea
   const columns = columnsOf(names, map)
   return ({ cells, line }) => {
     const bytes = cells.reduce((sum, cell) => sum + cell.length + 1, 0)
-    const source = keepSource ? { source: Object.fromEntries(names.map((name, at) => [name, cells[at] ?? ''])) } : {}
+    const source = keepSource ? { source: cellsByColumn(names, cells) } : {}
     if (cells.length !== columns.length) {
       const [cellCount, columnCount] = [counted(cells.length, 'cell'), counted(columns.length, 'column')]
       const message = `This row has ${cellCount}, and the first line has ${columnCount}.`
@@ -212,6 +212,13 @@ function rowReader(names: readonly string[], { map, emptyTags, keepSource }: Rea
     const input = Object.fromEntries(fields) // not assignment, because a column may be called __proto__
     return { line, bytes, input, ...(hasState && { state: state as RowState }), ...source }
   }
+}
+
+/** Returns null for a missing cell, and the cells beyond the columns as an array under the name `''`. */
+function cellsByColumn(names: readonly string[], cells: readonly string[]): Record<string, unknown> {
+  const byName = names.map((name, at): [string, unknown] => [name, cells[at] ?? null])
+  const beyond = cells.slice(names.length)
+  return Object.fromEntries(beyond.length > 0 ? [...byName, ['', beyond]] : byName)
 }
 
 /** Whether an empty cell says something. Otherwise it changes nothing. */

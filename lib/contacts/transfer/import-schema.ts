@@ -43,7 +43,10 @@ export interface ImportRowResult {
   /** The contact. A dry run has none for new contacts. */
   id?: number
   errors?: FieldErrors
-  /** A refused row as the file has it: its cells by column, or the value of its line. */
+  /**
+   * A refused row as the file has it. CSV: the cells by column, null for a missing cell, and an array of the cells beyond
+   * the columns as `''`. NDJSON: the value of the line, or its text if it is not JSON.
+   */
   row?: unknown
 }
 

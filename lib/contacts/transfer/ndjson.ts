@@ -19,7 +19,7 @@ export async function* readNdjson(
 ): AsyncGenerator<Row[]> {
   const read = fieldReader(map)
   const lines = new Lines((row) => {
-    if (row.errors) return row
+    if (row.errors) return keepSource ? row : { ...row, source: undefined }
     return { ...row, ...read(row.input), ...(keepSource && { source: row.input }) }
   })
   for await (const chunk of source) {
@@ -86,15 +86,15 @@ class Lines {
 /** @returns undefined for a blank line. */
 function rowOf(bytes: Buffer, line: number): Row | undefined {
   if (bytes.every(isBlank)) return undefined
-  if (!isUtf8(bytes)) return unreadable(line, 'This line is not UTF-8.', bytes.length)
   const text = bytes.toString('utf8')
+  if (!isUtf8(bytes)) return { ...unreadable(line, 'This line is not UTF-8.', bytes.length), source: text }
   const json = line === 1 && text.startsWith(byteOrderMark) ? text.slice(1) : text
   if (json.trim() === '') return undefined
   try {
     return { line, bytes: bytes.length, input: JSON.parse(json) }
   } catch {
     // The parser's message is not used, because it quotes the line.
-    return unreadable(line, 'This line is not JSON.', bytes.length)
+    return { ...unreadable(line, 'This line is not JSON.', bytes.length), source: json }
   }
 }
 

@@ -15,7 +15,7 @@ export type Row = {
   readonly line: number
   /** Approximate size of the row in the file. */
   readonly bytes: number
-  /** The row as the file has it: the cells by their columns, or the value of a line. */
+  /** The row as the file has it: see `ImportRowResult`. */
   readonly source?: unknown
 } & (
   | { readonly input: unknown; readonly state?: RowState | undefined; readonly errors?: undefined }
