@@ -184,6 +184,15 @@ onEveryDatabase('files of other products', (open) => {
     }
   })
 
+  test('may begin with empty lines after the byte order mark, wherever the chunks end', async (t) => {
+    const { acme, list, one } = await openWithList(open, t)
+    for (const [at, head] of ['\ufeff\r\n', '\ufeff', '\r\n\r\n'].entries()) {
+      const chunks = [head, `email;city\r\n${at}@example.org;Oslo\r\n`]
+      assert.equal((await acme.contacts.import(list.id, chunks, { format: 'csv' })).created, 1)
+      assert.equal((await one(`${at}@example.org`)).extra_attributes.city, 'Oslo')
+    }
+  })
+
   test('keep quoted delimiters, quotes and line breaks with every delimiter', async (t) => {
     const { load, one } = await openWithList(open, t)
     for (const delimiter of [',', ';', '\t']) {

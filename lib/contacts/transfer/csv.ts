@@ -106,7 +106,7 @@ async function* recordsOf(source: AsyncIterable<Uint8Array>, { isDryRun }: ReadO
 /** Reads up to the end of the first line, which names the columns, or more. */
 async function readHead(texts: AsyncGenerator<string>): Promise<string> {
   let head = ''
-  while (head.length < maxBytesPerChunk && !/[^\r\n][\r\n]/.test(head)) {
+  while (head.length < maxBytesPerChunk && !/[^\r\n\ufeff][\r\n]/.test(head)) {
     const { done, value } = await texts.next()
     if (done) break
     head += value
