@@ -264,6 +264,20 @@ onEveryDatabase('unsubscribed people in an import', (open) => {
     ])
   })
 
+  test('of a whole file are stored as such, whatever its columns say', async (t) => {
+    const { load, one } = await openWithList(open, t)
+    const file = [
+      'email,status,Blacklisted,unsubscribed_at,CLEAN_TIME',
+      'gold@example.org,Gold,partly,,',
+      'late@example.org,pending,,soon,2021-03-04T05:06:07Z',
+      'member@example.org,subscribed,no,0,',
+    ].join('\n')
+    const report = await load(file, { status: 'unsubscribed' })
+    assert.deepEqual([report.created, report.refused_rows], [3, []])
+    for (const name of ['gold', 'member']) assert.ok((await one(`${name}@example.org`)).unsubscribed_at, name)
+    assert.equal((await one('late@example.org')).unsubscribed_at, '2021-03-04T05:06:07.000000Z')
+  })
+
   test('stay as they are with mode skip, and a repeated row cannot subscribe again', async (t) => {
     const { load, one } = await openWithList(open, t)
     await load('email\nada@example.org\n')

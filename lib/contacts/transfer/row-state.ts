@@ -65,7 +65,7 @@ function readState(
   state: RowState,
   isUnsubscribed: boolean,
 ): { restored: Restored | undefined; fields: [string, unknown][] } {
-  const unsubscribed = readUnsubscribed(state) ?? (isUnsubscribed ? { at: null } : undefined)
+  const unsubscribed = isUnsubscribed ? { at: findTime(state) } : readUnsubscribed(state)
   if (state.subscribed_at === '' && !unsubscribed) throw unconfirmed('subscribed_at')
   const name = [state.first_name, state.last_name].filter((part) => typeof part === 'string' && part !== '').join(' ')
   const fields: [string, unknown][] = attributesOf(state)
@@ -94,11 +94,16 @@ const unsubscribedStatuses: ReadonlySet<string> = new Set([
 ])
 const unconfirmedStatuses: ReadonlySet<string> = new Set(['unconfirmed', 'pending', 'nonsubscribed', 'transactional'])
 
+const unsubscribedFields = ['unsubscribed_at', 'cleaned_at', 'blocklisted'] as const
+
+/** Returns the first time that can be read, or null. */
+function findTime(state: RowState): Timestamp | null {
+  return unsubscribedFields.map((field) => readTime(state[field])).find((time) => time) ?? null
+}
+
 /** @throws MailkeepError `validation_failed`: a value is unclear, or the person never confirmed. */
 function readUnsubscribed(state: RowState): { at: Timestamp | null } | undefined {
-  const found = (['unsubscribed_at', 'cleaned_at', 'blocklisted'] as const).map((field) =>
-    flagOrTime(field, state[field]),
-  )
+  const found = unsubscribedFields.map((field) => flagOrTime(field, state[field]))
   return found.find((each) => each?.at) ?? found.find((each) => each) ?? readStatus(state.status)
 }
 
