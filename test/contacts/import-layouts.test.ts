@@ -103,6 +103,23 @@ onEveryDatabase('files of other products', (open) => {
     assert.equal(bo!.unsubscribed_at, '2021-01-01T00:00:00.000000Z')
   })
 
+  test('of Mailcoach may have an empty list or null as attributes', async (t) => {
+    const { load, contacts } = await openWithList(open, t)
+    const file = [
+      'email,unsubscribed_at,extra_attributes',
+      'ada@example.org,2021-01-01 00:00:00,[]',
+      'bo@example.org,2021-01-01 00:00:00,null',
+      'cyd@example.org,2021-01-01 00:00:00,"[""a""]"',
+    ].join('\n')
+    assert.deepEqual((await load(file)).refused_rows, [
+      { line: 4, errors: { extra_attributes: ['This must be a JSON object.'] } },
+    ])
+    const line = { email: 'dan@example.org', unsubscribed_at: '2021-01-01T00:00:00Z', extra_attributes: [] }
+    assert.equal((await load(`${JSON.stringify(line)}\n`, { format: 'ndjson' })).created, 1)
+    const found = (await contacts()).map(({ unsubscribed_at, extra_attributes }) => [unsubscribed_at, extra_attributes])
+    assert.deepEqual(found, Array(3).fill(['2021-01-01T00:00:00.000000Z', {}]))
+  })
+
   test('of Mailcoach refuse those who have not confirmed, and keep the time of the others', async (t) => {
     const { load, one, contacts } = await openWithList(open, t)
     const file = [

@@ -139,12 +139,16 @@ function readTimeOf(field: string, value: string): Timestamp {
   return time
 }
 
-/** Returns the attributes that the file has as one JSON object: an object in NDJSON, JSON text in CSV. */
+/**
+ * Returns the attributes that the file has as one JSON object: an object in NDJSON, JSON text in CSV. PHP writes no
+ * attributes as an empty array.
+ */
 function attributesOf(state: RowState): [string, unknown][] {
   return (['attributes', 'extra_attributes'] as const).flatMap((field) => {
     const value = state[field]
-    if (value === undefined || value === null || value === '') return []
+    if (value === undefined || value === '') return []
     const attributes = typeof value === 'string' ? parseJson(value) : value
+    if (attributes === null || (Array.isArray(attributes) && attributes.length === 0)) return []
     if (!isRecord(attributes)) throw invalid(field, 'This must be a JSON object.')
     return Object.entries(attributes).map(([name, value]): [string, unknown] => [name, attributeText(value)])
   })
