@@ -187,7 +187,7 @@ async function perform(
 
 /** Reads the request's query and body as its route requires. */
 async function inputOf(request: ApiRequest, route: Route, target: Target): Promise<Omit<Call, 'client' | 'params'>> {
-  const query = readQuery(target.query)
+  const query = readQuery(target.query, route.query)
   if (!route.query) refuseAny('parameter', query)
   const upload = route.body === 'file' ? { upload: await readUpload(request) } : {}
   const { method } = request

@@ -136,10 +136,11 @@ const refused: readonly [query: string, ...fields: string[]][] = [
   ['attributes[color]=red', 'attributes.color'],
   ['attributes[plan]=pro&attributes[__proto__]=x', 'attributes.__proto__'],
   ['attributes[plan]=pro&attributes[plan]=basic', 'attributes.plan'],
-  ['attributes[plan][a]=pro', 'attributes.[plan][a]'],
+  ['attributes[plan][a]=pro', 'attributes.plan][a'],
   ['attributes=pro', 'attributes'],
   ['attributes[]=pro', 'attributes'],
-  ['attributes[0]=pro', 'attributes'],
+  ['attributes[0]=pro', 'attributes.0'],
+  ['attributes[plan]x=pro', 'attributes.[plan]x'],
   [`attributes[plan]=${'x'.repeat(10_001)}`, 'attributes.plan'],
   ['segment=x', 'segment'],
   ['segment=0', 'segment'],
@@ -254,6 +255,24 @@ overHttp('finding contacts beyond the contract', (open) => {
     }
     const query = `attributes[odd%20name]=${encodeURIComponent('😀')}`
     assert.equal((await data(200, 'GET', '/contacts', { query })).length, 1)
+  })
+
+  test('attributes of any name are found', async (t) => {
+    const { client, data } = await open(t)
+    const { id } = await client.lists.create({ name: 'L' })
+    const names = ['2024', '[', 'a[b]', 'x]y', '[]', '][', 'a\nb', '__proto__', 'constructor', '?&=%5B']
+    const contacts = names.map((name, n) => JSON.stringify({ email: `c${n}@example.org`, [name]: 'yes' }))
+    for (const text of contacts) await client.contacts.addToList(id, JSON.parse(text))
+    await client.settings.attributes.update({ indexed: names })
+    for (const [n, name] of names.entries()) {
+      const query = `${encodeURIComponent(`attributes[${name}]`)}=yes`
+      const found = await data(200, 'GET', '/contacts', { query })
+      assert.deepEqual(
+        found.map(({ email }: { email: string }) => email),
+        [`c${n}@example.org`],
+        name,
+      )
+    }
   })
 
   test('a stored job indexes many contacts; until then the filter is not available', async (t) => {

@@ -315,6 +315,19 @@ overHttp('the progress and the results of imports', (open) => {
     assert.match(await cells('format=csv'), /,'@home,'\+x@example\.org,/)
     assert.match(await cells('format=csv&raw=true'), /,@home,\+x@example\.org,/)
   })
+
+  test('take columns for attributes of any name', async (t) => {
+    const { data, path } = await openList(open, t)
+    const query = 'map[2024]=Spende&map[__proto__]=Art&map[a[b]]=Ort'
+    await data(200, 'POST', path, { raw: 'email,Spende,Art,Ort\nada@example.org,10,x,Bonn\n', headers: csv, query })
+    const [ada] = await data(200, 'GET', '/contacts')
+    const attributes = Object.entries(ada.extra_attributes).sort()
+    assert.deepEqual(attributes, [
+      ['2024', '10'],
+      ['__proto__', 'x'],
+      ['a[b]', 'Bonn'],
+    ])
+  })
 })
 
 overHttp('exports over HTTP', (open) => {
