@@ -8,28 +8,52 @@ interface ParsedBody {
   readonly rawBody: unknown
 }
 
+/** A body that the host has already read, as plain bytes, with the headers that fit them. */
+export interface HostBody {
+  readonly bytes: Buffer
+  readonly headers: ApiRequest['headers']
+}
+
+const formType = 'application/x-www-form-urlencoded'
+
 /**
- * Returns the bytes of a body that the host has already read.
+ * Returns a body that the host has already read.
  *
  * @returns Undefined when the body has not been read yet.
  * @throws Error The host has read the body but kept nothing.
  */
-export function hostBody({ body, rawBody }: ParsedBody, req: IncomingMessage): Buffer | undefined {
+export function hostBody({ body, rawBody }: ParsedBody, req: IncomingMessage): HostBody | undefined {
   const available = isRaw(rawBody) ? rawBody : body
-  if (isRaw(available)) return typeof available === 'string' ? Buffer.from(available) : bytesOf(available)
+  if (isRaw(available)) {
+    return plainBody(req, typeof available === 'string' ? Buffer.from(available) : bytesOf(available))
+  }
   // Express 4's parsers set {} when they have read nothing.
-  if (available !== undefined && (req.readableDidRead || !isEmpty(available)))
-    return Buffer.from(JSON.stringify(available))
+  if (available !== undefined && (req.readableDidRead || !isEmpty(available))) {
+    return isForm(req) ? formBody(req, available) : plainBody(req, Buffer.from(JSON.stringify(available)))
+  }
   if (req.readableDidRead && hasBody(req)) {
     throw new Error('The host has read the request’s body and left it neither as req.body nor as req.rawBody.')
   }
   return undefined
 }
 
-/** Returns the headers that fit a body of plain bytes. */
-export function headersWithout(headers: ApiRequest['headers'], bytes: Uint8Array): ApiRequest['headers'] {
+function plainBody({ headers }: IncomingMessage, bytes: Buffer): HostBody {
   const { 'content-encoding': _, 'transfer-encoding': __, ...others } = headers
-  return { ...others, 'content-length': String(bytes.length) }
+  return { bytes, headers: { ...others, 'content-length': String(bytes.length) } }
+}
+
+/** Writes the fields of a parsed form as a form again. Its type is this one, also if the client sent a multipart form. */
+function formBody(req: IncomingMessage, fields: unknown): HostBody {
+  const form = new URLSearchParams()
+  for (const [name, value] of Object.entries(fields ?? {})) {
+    for (const one of [value].flat()) form.append(name, String(one))
+  }
+  const { bytes, headers } = plainBody(req, Buffer.from(form.toString()))
+  return { bytes, headers: { ...headers, 'content-type': formType } }
+}
+
+function isForm({ headers }: IncomingMessage): boolean {
+  return /^(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/i.test(headers['content-type'] ?? '')
 }
 
 function isRaw(body: unknown): body is string | Uint8Array {

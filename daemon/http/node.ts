@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls'
 import type { ErrorLog } from '../api/api-options.ts'
 import type { ApiRequest } from '../api/http-types.ts'
 import type { Respond } from '../api/index.ts'
-import { headersWithout, hostBody } from './host-body.ts'
+import { type HostBody, hostBody } from './host-body.ts'
 import { apiOf, type MountedTarget, type MountOptions, resolveMount } from './mount.ts'
 import { type HttpExchange, readBody, streamBody, tooLarge } from './request-body.ts'
 import { defaultSendLimits, send } from './send.ts'
@@ -157,27 +157,27 @@ function requestOf(
   bodyBytes: number,
 ): ApiRequest {
   const { req, source, protocol } = call
-  const parsed: HostBody = {}
+  const parsed: BodyResult = {}
   try {
-    parsed.bytes = hostBody(call, req)
+    parsed.body = hostBody(call, req)
   } catch (error) {
     parsed.error = error // thrown when the API reads the body, so that it is logged and answered
   }
   return {
     method: req.method ?? 'GET',
     target: mounted?.target ?? '',
-    headers: parsed.bytes ? headersWithout(req.headers, parsed.bytes) : req.headers,
+    headers: parsed.body?.headers ?? req.headers,
     prefix: mounted?.prefix ?? '',
     secure: protocol === 'https' || (req.socket as Partial<TLSSocket> | undefined)?.encrypted === true,
     address: addressOf(call),
     source,
     body: async () => {
       if (parsed.error) throw parsed.error
-      if (!parsed.bytes) return await readBody(exchange, bodyBytes)
-      if (parsed.bytes.length > bodyBytes) throw tooLarge(bodyBytes)
-      return parsed.bytes
+      if (!parsed.body) return await readBody(exchange, bodyBytes)
+      if (parsed.body.bytes.length > bodyBytes) throw tooLarge(bodyBytes)
+      return parsed.body.bytes
     },
-    stream: () => (parsed.bytes || parsed.error ? streamHostBody(parsed) : streamBody(exchange)),
+    stream: () => (parsed.body || parsed.error ? streamHostBody(parsed) : streamBody(exchange)),
   }
 }
 
@@ -187,12 +187,12 @@ function addressOf({ req, source }: HostCall): string | undefined {
   return typeof ip === 'string' && ip !== '' ? ip : req.socket?.remoteAddress
 }
 
-interface HostBody {
-  bytes?: Buffer | undefined
+interface BodyResult {
+  body?: HostBody | undefined
   error?: unknown
 }
 
-async function* streamHostBody({ bytes, error }: HostBody): AsyncGenerator<Uint8Array> {
+async function* streamHostBody({ body, error }: BodyResult): AsyncGenerator<Uint8Array> {
   if (error) throw error
-  if (bytes) yield bytes
+  if (body) yield body.bytes
 }

@@ -19,7 +19,7 @@ export async function listen(t: TestContext, listener: RequestListener): Promise
   return await listening(t, createServer(listener).listen(0, '127.0.0.1'))
 }
 
-async function listening(t: TestContext, server: Server): Promise<string> {
+export async function listening(t: TestContext, server: Server): Promise<string> {
   if (!server.listening) await once(server, 'listening')
   t.after(() => {
     server.closeAllConnections()
