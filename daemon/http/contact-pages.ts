@@ -12,6 +12,10 @@ export type ContactPages = Handler & FetchHandler
  * @throws MailkeepError `validation_failed`: no Mailkeep (a missing `await`), or a wrong or unknown option.
  * @example
  * app.use(createContactPages({ mailkeep })) // Express, Koa
+ * app.addContentTypeParser(
+ *   ['application/x-www-form-urlencoded', 'multipart/form-data'],
+ *   (_req, _body, done) => done(null), // Fastify answers 415 to forms without a parser
+ * )
  * app.all('/c/*', createContactPages({ mailkeep })) // Fastify
  * app.all('/c/*', (c) => pages(c.req.raw)) // Hono
  */
