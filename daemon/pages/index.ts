@@ -148,12 +148,18 @@ function limitRate({ rateLimit }: PagesState, address: string | undefined): void
 
 /** Reads a form, as browsers and mail programs send it. A body that is no form has no fields. */
 async function readForm(request: ApiRequest): Promise<FormData> {
-  if (declaredBody(request) === 'none') return new FormData()
-  const bytes = await request.body()
+  const form = new FormData()
+  if (declaredBody(request) === 'none') return form
+  const bytes = Buffer.from(await request.body())
   const type = header(request, 'content-type') ?? ''
   try {
-    return await new Response(Buffer.from(bytes), { headers: { 'Content-Type': type } }).formData()
+    return await new Response(bytes, { headers: { 'Content-Type': type } }).formData()
   } catch {
-    return new FormData()
+    // RFC 8058's own example of a multipart form is malformed, and some mail programs follow it.
+    if (oneClickInText.test(bytes.toString('latin1'))) form.set('List-Unsubscribe', 'One-Click')
+    return form
   }
 }
+
+/** The bounded distance keeps the search linear. */
+const oneClickInText = /List-Unsubscribe.{1,200}?One-Click/is

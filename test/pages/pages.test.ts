@@ -84,12 +84,19 @@ overHttp('the page to unsubscribe', (open) => {
   })
 
   const formType = 'application/x-www-form-urlencoded'
+  const multipart = (text: string) =>
+    new Blob([text], { type: 'multipart/form-data; boundary=---FormBoundaryjWmhtjORrn' })
+  const field = 'Content-Disposition: form-data; name="List-Unsubscribe"'
+  const rfcExample = `---FormBoundaryjWmhtjORrn\r\n${field}\r\n\r\nOne-Click\r\n---FormBoundaryjWmhtjORrn--\r\n`
   const oneClick = new FormData()
   oneClick.set('List-Unsubscribe', 'One-Click')
   for (const [kind, body] of [
     ['a form', new URLSearchParams({ 'List-Unsubscribe': 'One-Click' })],
     ['a form that ends with a line break', new Blob(['List-Unsubscribe=One-Click\r\n'], { type: formType })],
     ['a multipart form', oneClick],
+    ['a form without a type', new Blob(['List-Unsubscribe=One-Click'])],
+    ['the multipart form of RFC 8058, whose delimiters lack two dashes', multipart(rfcExample)],
+    ['a multipart form with bare line feeds', multipart(`--${rfcExample}`.replaceAll('\r', ''))],
   ] as const) {
     test(`unsubscribes with one click, by ${kind}, and shows nothing`, async (t) => {
       const { unsubscribe_url, read, call } = await populate(t, open)
