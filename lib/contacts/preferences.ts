@@ -112,20 +112,18 @@ export async function updatePreferences(ctx: Context, key: ContactKey, input: Pr
   const { joinLists, leaveLists, joinTopics, leaveTopics } = parse(PreferencesChange, input)
   return transact(ctx, async (tx) => {
     const { id } = await lockContact(tx, key)
-    const before = await getPreferences(tx, id)
-    for (const list of before.lists) {
-      if (!list.joined) {
-        if (joinLists.has(list.id)) await joinAgain(tx, id, list.id)
-        continue
-      }
-      if (leaveLists.has(list.id)) {
-        await removeContactFromList(tx, list.id, id)
-        continue
-      }
-      for (const topic of list.topics) {
-        if (topic.subscribed && leaveTopics.has(topic.id)) await unsubscribeFromTopic(tx, id, topic.id)
-        if (!topic.subscribed && joinTopics.has(topic.id)) await subscribeToTopic(tx, id, topic.id)
-      }
+    const { lists } = await getPreferences(tx, id)
+    const isLeft = (list: ListPreferences) => list.joined && leaveLists.has(list.id)
+    const staying = lists.filter((list) => !isLeft(list))
+    const topics = staying.flatMap((list) => list.topics)
+    for (const list of lists.filter(isLeft)) await removeContactFromList(tx, list.id, id)
+    for (const topic of topics) {
+      if (topic.subscribed && leaveTopics.has(topic.id)) await unsubscribeFromTopic(tx, id, topic.id)
+    }
+    // The contact joins last, so that an exchange at the limit is within the limit.
+    for (const list of staying) if (!list.joined && joinLists.has(list.id)) await joinAgain(tx, id, list.id)
+    for (const topic of topics) {
+      if (!topic.subscribed && joinTopics.has(topic.id)) await subscribeToTopic(tx, id, topic.id)
     }
     return await getPreferences(tx, id)
   })

@@ -148,7 +148,7 @@ onEveryDatabase('a contact', (open) => {
   })
 
   test('is on at most 500 lists, and subscribed to at most 500 topics', async (t) => {
-    const { contacts, list, lists, topics } = await openWithList(open, t)
+    const { contacts, list, lists, topics, mailkeep, acmeId } = await openWithList(open, t)
     const email = 'full@example.org'
     const { contact } = await contacts.addToList(list.id, { email })
     for (let n = 0; n < 499; n++) await contacts.addToList((await lists.create({ name: `l${n}` })).id, { email })
@@ -162,13 +162,24 @@ onEveryDatabase('a contact', (open) => {
     await contacts.addToList(list.id, { email, name: 'There already' })
     const [again] = await contacts.addManyToList(list.id, [{ email, name: 'Still there' }])
     assert.equal(again!.refused, undefined)
+    const { id } = await topics.create(list.id, { name: 'another' })
     for (let n = 0; n < 500; n++) {
       await contacts.subscribeToTopic(contact.id, (await topics.create(list.id, { name: `t${n}` })).id)
     }
-    const { id } = await topics.create(list.id, { name: 'another' })
     await assert.rejects(contacts.subscribeToTopic(contact.id, id), refusedOn('topics'))
     const stored = await contacts.get(contact.id)
     assert.deepEqual([stored.name, stored.lists.length, stored.topics.length], ['Still there', 500, 500])
+
+    const page = mailkeep.forClient(acmeId, { source: 'preferences_page' }).contacts
+    await page.updatePreferences(contact.id, { joinTopics: [id], leaveTopics: [stored.topics.at(-1)!.id] })
+    const left = stored.lists[1]!.id
+    await page.updatePreferences(contact.id, { leaveLists: [left] })
+    await contacts.addToList(another.id, { email })
+    await page.updatePreferences(contact.id, { joinLists: [left], leaveLists: [another.id] })
+    const swapped = await contacts.get(contact.id)
+    assert.deepEqual([swapped.lists.length, swapped.topics.length], [500, 500])
+    assert.ok(swapped.topics.some((topic) => topic.id === id))
+
     await contacts.removeFromList(list.id, contact.id)
     await contacts.addToList(another.id, { email })
   })
