@@ -1,6 +1,7 @@
 /** The pages with one button: to unsubscribe, and to confirm. */
+import type { Contact } from '../../lib/index.ts'
 import { html } from './html.ts'
-import { buttonForm, type Content, type Page, paragraph, type Say } from './layout.ts'
+import { buttonForm, type Content, type Page, paragraph, type Say, type Visit } from './layout.ts'
 
 /** A page with one button, and one to undo. */
 export const unsubscribePage: Page = {
@@ -8,14 +9,17 @@ export const unsubscribePage: Page = {
     return contact.unsubscribed_at === null ? question(say) : unsubscribed(say)
   },
 
-  async submit({ contact: { id }, client, say }, form) {
-    if (form.get('action') === 'resubscribe') {
-      await client.contacts.resubscribe(id)
-      return { title: say('resubscribed_title'), body: html`${paragraph(say('resubscribed_text'))}` }
-    }
-    await client.contacts.unsubscribe(id, { byContact: true })
+  async submit(visit, form) {
+    if (form.get('action') === 'resubscribe') return await resubscribe(visit)
+    const { contact, client, say } = visit
+    await client.contacts.unsubscribe(contact.id, { byContact: true })
     return unsubscribed(say)
   },
+}
+
+async function resubscribe({ contact, client, say }: Visit): Promise<Content> {
+  await client.contacts.resubscribe(contact.id)
+  return { title: say('resubscribed_title'), body: html`${paragraph(say('resubscribed_text'))}` }
 }
 
 function question(say: Say): Content {
@@ -39,17 +43,20 @@ export function unsubscribed(say: Say): Content {
 /** A page with one button, by which a contact joins a list with double opt-in. */
 export const confirmPage: Page = {
   async show({ contact, listId, say }) {
-    if (contact.lists.some(({ id }) => id === listId)) return confirmed(say)
+    if (contact.lists.some(({ id }) => id === listId)) return joined(contact, say)
     const question = paragraph(say('confirm_text'))
     return { title: say('confirm_title'), body: html`${question}${buttonForm('confirm', say('confirm_button'))}` }
   },
 
-  async submit({ contact, listId, client, say }) {
-    await client.contacts.confirm(listId!, contact.id)
-    return confirmed(say)
+  async submit(visit, form) {
+    if (form.get('action') === 'resubscribe') return await resubscribe(visit)
+    const { contact, listId, client, say } = visit
+    return joined(await client.contacts.confirm(listId!, contact.id), say)
   },
 }
 
-function confirmed(say: Say): Content {
+/** A member of the list may have unsubscribed from everything since it confirmed. */
+function joined({ unsubscribed_at }: Contact, say: Say): Content {
+  if (unsubscribed_at !== null) return unsubscribed(say)
   return { title: say('confirmed_title'), body: html`${paragraph(say('confirmed_text'))}` }
 }

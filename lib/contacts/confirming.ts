@@ -30,22 +30,24 @@ export async function confirmContact(ctx: Context, listId: number, contactId: Co
     const wasAsked = await pending.findRequest(tx, { ...membership, requested_since: validSince(tx) })
     await pending.deleteRequest(tx, membership)
     const before = await getContact(tx, id)
-    if (before.lists.some((one) => one.id === list.id)) return before
-    if (!wasAsked) throw notFound('request to join this list')
+    const isMember = before.lists.some((one) => one.id === list.id)
     const isBack = before.unsubscribed_at !== null
+    // An old link proves no new wish: without a request, a member that has unsubscribed since stays so.
+    if (isMember && !(isBack && wasAsked)) return before
+    if (!wasAsked) throw notFound('request to join this list')
     // Before it joins: the sequences of the list enrol subscribed contacts only.
     if (isBack) {
       keepUnsubscriptions(tx, [id])
       await queries.markSubscribed(tx, { client_id: tx.clientId, id })
     }
-    await joinList(tx, id, list, 'confirmed')
+    if (!isMember) await joinList(tx, id, list, 'confirmed')
     if (isBack) {
       await audit(tx, 'contact.resubscribed', id)
       await recordHistory(tx, [{ contactId: id, type: 'resubscribed' }])
     }
     const contact = await getContact(tx, id)
     if (isBack) await raise(tx, 'contact.resubscribed', { contact }, id)
-    await raiseChanges(tx, contact, { joined: list }, await findEventEndpoints(tx))
+    if (!isMember) await raiseChanges(tx, contact, { joined: list }, await findEventEndpoints(tx))
     return contact
   })
 }

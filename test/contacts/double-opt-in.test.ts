@@ -182,6 +182,28 @@ onEveryDatabase('a list with double opt-in', (open) => {
     assert.equal(await count('mailkeep_pending_membership'), 0)
   })
 
+  test('subscribes a member again that confirms a request, and none without a request', async (t) => {
+    const mk = await openNews(open, t)
+    const { acme, list, asked, raised, types } = mk
+    await acme.contacts.addToList(list.id, { email })
+    const [link] = asked()
+    await acme.lists.update(list.id, { double_opt_in: false })
+    await acme.contacts.addToList(list.id, { email })
+    await acme.lists.update(list.id, { double_opt_in: true })
+    await acme.contacts.unsubscribe({ email })
+    raised()
+    assert.ok(await confirm(mk, link!))
+    assert.equal((await acme.contacts.get({ email })).unsubscribed_at, null)
+    assert.deepEqual(
+      raised().map(({ type }) => type),
+      ['contact.resubscribed'],
+    )
+    assert.deepEqual(await types(), ['confirmation_requested', 'list_joined', 'unsubscribed', 'resubscribed'])
+    await acme.contacts.unsubscribe({ email })
+    assert.ok(await confirm(mk, link!))
+    assert.ok((await acme.contacts.get({ email })).unsubscribed_at)
+  })
+
   test('needs no confirmation from a contact that a merge puts on the list', async (t) => {
     const { acme, list, plain, count } = await openNews(open, t)
     const { contact: member } = await acme.contacts.addToList(list.id, { email: 'member@example.org', confirmed: true })

@@ -45,6 +45,25 @@ overHttp('the page to confirm a list', (open) => {
     assert.deepEqual([last!.source, last!.ip], ['confirmation_link', '127.0.0.1'])
   })
 
+  test('does not promise mail to a member that is unsubscribed, but lets it subscribe again', async (t) => {
+    const { confirm_url, client, id, list } = await ask(t, open)
+    const isUnsubscribed = async () => (await client.contacts.get(id)).unsubscribed_at !== null
+    const form = fieldsOf((await visit(confirm_url)).html, 'confirm')
+    await client.contacts.unsubscribe(id)
+    await client.contacts.addToList(list.id, { email, confirmed: true })
+    for (const page of [await submit(confirm_url, form), await visit(confirm_url), await submit(confirm_url, form)]) {
+      assert.match(page.html, /You are unsubscribed/)
+      assert.doesNotMatch(page.html, /will be sent to ada.*again|“News/)
+      assert.equal(await isUnsubscribed(), true)
+    }
+    const back = await submit(confirm_url, fieldsOf((await visit(confirm_url)).html, 'resubscribe'))
+    assert.match(back.html, /You are subscribed again/)
+    assert.equal(await isUnsubscribed(), false)
+    const [last] = (await client.contacts.history(id)).data
+    assert.deepEqual([last!.type, last!.source], ['resubscribed', 'confirmation_link'])
+    assert.match((await visit(confirm_url)).html, /Your subscription is confirmed/)
+  })
+
   test('names the address and the list in every text of the client', async (t) => {
     const { client, confirm_url } = await ask(t, open)
     const own = '{email}, {list}'
