@@ -7,6 +7,7 @@ import {
   type Mailkeep,
   MailkeepError,
   type OpenedLink,
+  type PageSettings,
 } from '../../lib/index.ts'
 import { checkApiOptions, type ErrorLog, errorLogOf } from '../api/api-options.ts'
 import { type ResponseContext, requestIdOf } from '../api/encode.ts'
@@ -81,6 +82,9 @@ export function contactPages(options: ContactPagesOptions): ContactPagesSurface 
   }
 }
 
+/** Replaces the texts that promise mail, which a suppressed address does not get. */
+const noPromises: PageSettings['texts'] = { resubscribed_text: '', confirmed_text: '' }
+
 interface PagesState {
   readonly mailkeep: Mailkeep
   readonly trustProxy: boolean
@@ -103,7 +107,7 @@ async function answerPage(state: PagesState, request: ApiRequest, context: Respo
   const settings = await state.mailkeep.forClient(link.clientId).settings.pages.get()
   const language = settings.language ?? languageOf(header(request, 'accept-language') ?? '')
   const values = { email: link.contact.email, list: await listNameOf(state, link) }
-  const say = textsOf(language, settings.texts, values)
+  const say = textsOf(language, link.isSuppressed ? { ...settings.texts, ...noPromises } : settings.texts, values)
   const visitAs = (source: Caller['source'], opened = link): Visit => {
     const caller = { source, ip: address, userAgent: header(request, 'user-agent') }
     return { ...opened, client: state.mailkeep.forClient(opened.clientId, caller), say }

@@ -1,5 +1,6 @@
 import { getClient } from '../clients/operations.ts'
 import { addressMark, contactLink, type LinkPurpose, readLinkToken, unsubscribeHeaders } from '../consent/links.ts'
+import { isAddressSuppressed } from '../consent/suppressions.ts'
 import type { Context } from '../context.ts'
 import { isMailkeepError, notFound } from '../errors.ts'
 import type { ContactKey } from './contact-key.ts'
@@ -39,6 +40,8 @@ export interface OpenedLink {
   readonly contact: Contact
   /** The list to confirm; undefined for the other purposes. */
   readonly listId: number | undefined
+  /** Whether the contact's address is suppressed, so that it gets no mail. */
+  readonly isSuppressed: boolean
 }
 
 /**
@@ -58,11 +61,12 @@ export async function openLink(ctx: Context, token: string, purpose: LinkPurpose
     const contact = await getContact(own, merged?.into_id ?? contactId)
     const isContact = merged || contact.uuid === contactUuid
     if (!isContact) throw notFound('link')
-    if (!request) return { clientId, contact, listId: undefined }
+    const isSuppressed = await isAddressSuppressed(own, contact.email)
+    if (!request) return { clientId, contact, listId: undefined, isSuppressed }
     const { listId } = request
     // The link of a former address proves nothing about the new one. Of a merged contact the address is not known.
     const isProof = merged || request.addressMark === addressMark(ctx, clientId, contact.email)
-    if (isProof && (await mayConfirm(own, contact, listId))) return { clientId, contact, listId }
+    if (isProof && (await mayConfirm(own, contact, listId))) return { clientId, contact, listId, isSuppressed }
   } catch (error) {
     if (!isMailkeepError(error, 'not_found')) throw error
   }

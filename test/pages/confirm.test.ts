@@ -64,6 +64,15 @@ overHttp('the page to confirm a list', (open) => {
     assert.match((await visit(confirm_url)).html, /Your subscription is confirmed/)
   })
 
+  test('promises no mail to a suppressed address', async (t) => {
+    const { confirm_url, client, lists, list } = await ask(t, open)
+    await client.suppressions.create({ email })
+    const done = await submit(confirm_url, fieldsOf((await visit(confirm_url)).html, 'confirm'))
+    assert.match(done.html, /Your subscription is confirmed/)
+    assert.doesNotMatch(done.html, /will be sent/)
+    assert.deepEqual(await lists(), [list.id])
+  })
+
   test('names the address and the list in every text of the client', async (t) => {
     const { client, confirm_url } = await ask(t, open)
     const own = '{email}, {list}'

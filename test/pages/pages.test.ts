@@ -127,6 +127,23 @@ overHttp('the page to unsubscribe', (open) => {
   })
 })
 
+overHttp('contact pages of a suppressed address', (open) => {
+  test('subscribe the contact again, but promise no mail', async (t) => {
+    const { client, unsubscribe_url, preferences_url, read } = await populate(t, open)
+    await client.suppressions.create({ email: email.toUpperCase() })
+    for (const [url, shown] of [
+      [unsubscribe_url, /You are subscribed again/],
+      [preferences_url, /Choose what is sent/],
+    ] as const) {
+      const done = await submit(url, { action: 'unsubscribe' })
+      const { html } = await submit(url, fieldsOf(done.html, 'resubscribe'))
+      assert.match(html, shown)
+      assert.doesNotMatch(html, /will be sent/)
+      assert.equal((await read()).unsubscribed_at, null)
+    }
+  })
+})
+
 overHttp('the page of preferences', (open) => {
   test('shows the lists and topics of the contact, escaped', async (t) => {
     const { client, preferences_url } = await populate(t, open)
