@@ -61,11 +61,11 @@ function choices({ unsubscribed_at, lists }: Preferences, say: Say, message?: Ht
 <input type="hidden" name="lists" value="${lists.map(({ id }) => id).join()}">
 <input type="hidden" name="topics" value="${topics.map(({ id }) => id).join()}">
 <fieldset>
-<legend>${say('preferences_text')}</legend>
+<legend dir="auto">${say('preferences_text')}</legend>
 <ul class="lists">
 ${lists.map(listItem)}</ul>
 </fieldset>
-<button name="action" value="save">${say('preferences_button')}</button>
+<button name="action" value="save" dir="auto">${say('preferences_button')}</button>
 </form>
 ${everything}`
   return { title, body }
@@ -74,13 +74,14 @@ ${everything}`
 function listItem({ id, name, joined, topics }: ListPreferences): Html {
   const choosable = topics.length === 0 ? undefined : html`<ul>\n${topics.map(topicItem)}</ul>\n`
   const checked = joined ? html` checked` : undefined
-  return html`<li><label><input type="checkbox" name="list" value="${id}"${checked}><span>${name}</span></label>
+  return html`<li><label><input type="checkbox" name="list" value="${id}"${checked}><span dir="auto">${name}</span></label>
 ${choosable}</li>
 `
 }
 
 function topicItem({ id, name, description, subscribed }: TopicPreference): Html {
-  const more = description ? html`<small>${description}</small>` : undefined
+  const more = description ? html`<small dir="auto">${description}</small>` : undefined
   const checked = subscribed ? html` checked` : undefined
-  return html`<li><label><input type="checkbox" name="topic" value="${id}"${checked}><span>${name}${more}</span></label></li>\n`
+  return html`<li><label><input type="checkbox" name="topic" value="${id}"${checked}><span dir="auto">${name}${more}</span></label></li>
+`
 }

@@ -45,7 +45,7 @@ button.plain { border-color: var(--muted); background: transparent; color: var(-
 button:hover { filter: brightness(1.08); }
 button.plain:hover { filter: none; text-decoration: underline; }
 :focus-visible { outline: 3px solid var(--text); outline-offset: 2px; }
-.notice { padding: .75rem 1rem; border: 1px solid var(--line); border-left: .25rem solid var(--edge);
+.notice { padding: .75rem 1rem; border: 1px solid var(--line); border-inline-start: .25rem solid var(--edge);
   border-radius: .5rem; background: var(--page); }
 fieldset { margin: 0 0 1.5rem; padding: 0; border: 0; }
 legend { margin: 0 0 1rem; padding: 0; }

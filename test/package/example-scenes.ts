@@ -181,7 +181,7 @@ export const scenes: Readonly<Record<string, (t: TestContext, place: Place) => P
     const { origin, running, stop } = await serving(t, place, 'contact-pages')
     const [, link] = await running.line(/^unsubscribe at (http:\S+)$/)
     assert.ok(link!.startsWith(`${origin}/mail/c/`))
-    assert.match(await (await fetch(link!)).text(), /<h1>Unsubscribe<\/h1>/)
+    assert.match(await (await fetch(link!)).text(), /<h1 dir="auto">Unsubscribe<\/h1>/)
     const body = new URLSearchParams({ 'List-Unsubscribe': 'One-Click' })
     assert.equal(await (await fetch(link!, { method: 'POST', body })).text(), '')
     assert.match(await (await fetch(link!)).text(), /You are unsubscribed/)

@@ -82,6 +82,39 @@ describe('the contact pages in a browser', { skip: 'skip' in found && found.skip
     assert.equal(await page.getByLabel('Weekly digest').isChecked(), false)
   })
 
+  test('show each name and text in the direction of its letters', async (t) => {
+    const { page, client, data, unsubscribe_url, preferences_url } = await open(t)
+    const list = await client.lists.create({ name: 'רשימת תפוצה: News' })
+    await client.contacts.addToList(list.id, { email })
+    await client.topics.create(list.id, { name: 'النشرة (2026)!', description: 'Every Monday, בבוקר' })
+    const texts = {
+      unsubscribe_title: '{email}: להסרה',
+      unsubscribe_text: 'להסיר את {email} מהרשימה?',
+      unsubscribe_button: 'הסרה!',
+      preferences_text: '{email}: בחירה',
+      preferences_saved: 'نُشر!',
+    }
+    await data(200, 'PUT', '/settings/pages', { body: { name: 'חברה (2026)', texts } })
+    const directionOf = async (selector: string) =>
+      await page
+        .locator(selector)
+        .first()
+        .evaluate((one) => getComputedStyle(one).direction)
+    await page.goto(unsubscribe_url)
+    for (const selector of ['.sender', 'h1', 'p', 'button']) assert.equal(await directionOf(selector), 'rtl', selector)
+    assert.equal(await directionOf('bdi'), 'ltr')
+    assert.equal(await page.title(), `${email}: להסרה · חברה (2026)`)
+    if (pictures) await page.screenshot({ path: `${pictures}/unsubscribe-rtl.png`, fullPage: true })
+    await page.goto(preferences_url)
+    await page.getByRole('button', { name: 'Save' }).click()
+    const right = ['legend', '.notice', 'span:has-text("תפוצה")', 'span:has-text("النشرة")']
+    for (const selector of right) assert.equal(await directionOf(selector), 'rtl', selector)
+    for (const selector of ['small:has-text("בבוקר")', 'span:has-text("Offers")', 'h1']) {
+      assert.equal(await directionOf(selector), 'ltr', selector)
+    }
+    if (pictures) await page.screenshot({ path: `${pictures}/preferences-rtl.png`, fullPage: true })
+  })
+
   const desktop = { width: 1280, height: 800 }
   const phone = { width: 375, height: 700 }
   for (const colorScheme of ['light', 'dark'] as const) {

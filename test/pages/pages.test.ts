@@ -40,11 +40,11 @@ overHttp('the page to unsubscribe', (open) => {
     const asked = await visit(unsubscribe_url)
     assert.equal(asked.status, 200)
     assert.match(asked.headers.get('content-type')!, /^text\/html; charset=utf-8$/)
-    assert.match(asked.html, /<h1>Unsubscribe<\/h1>\s.*ada@example\.org/)
+    assert.match(asked.html, /<h1 dir="auto">Unsubscribe<\/h1>\s.*ada@example\.org/)
     assertSafe(asked)
 
     const done = await submit(unsubscribe_url, fieldsOf(asked.html, 'unsubscribe'))
-    assert.match(done.html, /<h1>You are unsubscribed<\/h1>/)
+    assert.match(done.html, /<h1 dir="auto">You are unsubscribed<\/h1>/)
     assertSafe(done)
     const { unsubscribed_at, unsubscribed_by_contact } = await read()
     assert.ok(unsubscribed_at)
@@ -55,7 +55,7 @@ overHttp('the page to unsubscribe', (open) => {
     assert.equal((await read()).unsubscribed_at, unsubscribed_at, 'the first time stays')
 
     const undone = await submit(unsubscribe_url, fieldsOf(done.html, 'resubscribe'))
-    assert.match(undone.html, /<h1>You are subscribed again<\/h1>/)
+    assert.match(undone.html, /<h1 dir="auto">You are subscribed again<\/h1>/)
     assert.equal((await read()).unsubscribed_at, null)
     assert.equal((await hook.next()).body.type, 'contact.resubscribed')
   })
@@ -152,9 +152,12 @@ overHttp('the page of preferences', (open) => {
     const page = await visit(preferences_url)
     assert.equal(page.status, 200)
     assertSafe(page)
-    assert.match(page.html, /checked><span>News &amp; &lt;b&gt;views&lt;\/b&gt;<\/span>/)
-    assert.match(page.html, /checked><span>Weekly<small>Every &quot;Monday&quot;<\/small><\/span>/)
-    assert.match(page.html, /value="\d+"><span>Offers<\/span>/)
+    assert.match(page.html, /checked><span dir="auto">News &amp; &lt;b&gt;views&lt;\/b&gt;<\/span>/)
+    assert.match(
+      page.html,
+      /checked><span dir="auto">Weekly<small dir="auto">Every &quot;Monday&quot;<\/small><\/span>/,
+    )
+    assert.match(page.html, /value="\d+"><span dir="auto">Offers<\/span>/)
     assert.doesNotMatch(page.html, /Secret|Hidden/)
   })
 
@@ -165,7 +168,7 @@ overHttp('the page of preferences', (open) => {
     await client.contacts.addToList(late.id, { email })
     const fields = fieldsOf(page.html, 'save').filter(([name]) => name !== 'topic')
     const saved = await submit(preferences_url, [...fields, ['topic', String(offers.id)]])
-    assert.match(saved.html, /role="status">Your choices are saved\./)
+    assert.match(saved.html, /role="status" dir="auto">Your choices are saved\./)
     const { topics, lists } = await read()
     assert.deepEqual(
       topics.map(({ id }) => id),
@@ -185,7 +188,7 @@ overHttp('the page of preferences', (open) => {
     const page = await visit(preferences_url)
     const fields = fieldsOf(page.html, 'save').filter(([name]) => name !== 'list')
     const saved = await submit(preferences_url, fields)
-    assert.match(saved.html, /name="list" value="\d+"><span>News/, 'the list is offered, and not checked')
+    assert.match(saved.html, /name="list" value="\d+"><span dir="auto">News/, 'the list is offered, and not checked')
     assert.doesNotMatch(saved.html, /name="topic"/)
     const { lists, topics, unsubscribed_at } = await read()
     assert.deepEqual({ lists, topics, unsubscribed_at }, { lists: [], topics: [], unsubscribed_at: null })
@@ -207,7 +210,7 @@ overHttp('the page of preferences', (open) => {
     const unchanged = await submit(preferences_url, fieldsOf(left.html, 'save'))
     assert.deepEqual((await read()).lists, [])
     const back = await submit(preferences_url, [...fieldsOf(unchanged.html, 'save'), ['list', String(list.id)]])
-    assert.match(back.html, /name="list" value="\d+" checked><span>News/)
+    assert.match(back.html, /name="list" value="\d+" checked><span dir="auto">News/)
     assert.deepEqual(
       (await read()).lists.map((one) => one.id),
       [list.id],
@@ -219,7 +222,7 @@ overHttp('the page of preferences', (open) => {
     const form = [...fieldsOf((await leave()).html, 'save'), ['list', String(list.id)]] as [string, string][]
     await client.contacts.addToList(list.id, { email, confirmed: true })
     await client.contacts.removeFromList(list.id, id)
-    assert.match((await visit(preferences_url)).html, /ada@example\.org is on no list\./)
+    assert.match((await visit(preferences_url)).html, /ada@example\.org<\/bdi> is on no list\./)
     await submit(preferences_url, form)
     assert.deepEqual((await read()).lists, [])
   })
@@ -259,7 +262,10 @@ overHttp('the page of preferences', (open) => {
     const page = await visit(preferences_url)
     assert.doesNotMatch(page.html, /checkbox/)
     const again = await submit(preferences_url, fieldsOf(page.html, 'resubscribe'))
-    assert.match(again.html, /role="status">E-mails will be sent to ada@example\.org again\.[\s\S]*checkbox/)
+    assert.match(
+      again.html,
+      /role="status" dir="auto">E-mails will be sent to <bdi>ada@example\.org<\/bdi> again\.[\s\S]*checkbox/,
+    )
     assert.deepEqual(await read(), before)
   })
 })
@@ -277,7 +283,7 @@ overHttp('how contact pages look', (open) => {
       [';;,q=,de-', 'en', 'Unsubscribe'],
     ] as const) {
       const { html, headers } = await visit(unsubscribe_url, { headers: { 'Accept-Language': accepted } })
-      assert.match(html, new RegExp(`<html lang="${language}">[\\s\\S]*<h1>${title}</h1>`), accepted)
+      assert.match(html, new RegExp(`<html lang="${language}">[\\s\\S]*<h1 dir="auto">${title}</h1>`), accepted)
       assert.equal(headers.get('vary'), 'Accept-Language')
     }
   })
@@ -301,7 +307,7 @@ overHttp('how contact pages look', (open) => {
     const page = await visit(unsubscribe_url, { headers: { 'Accept-Language': 'fr' } })
     assert.match(page.html, /<html lang="de">/)
     assert.match(page.html, /<title>Tschüss, ada@example\.org · Müller &amp; &lt;Co&gt;<\/title>/)
-    assert.match(page.html, /Schade, ada@example\.org! &lt;script&gt;/)
+    assert.match(page.html, /Schade, <bdi>ada@example\.org<\/bdi>! &lt;script&gt;/)
     assert.equal(
       page.headers.get('content-security-policy'),
       "default-src 'none'; style-src 'self'; form-action 'self'; img-src https://cdn.example.com",

@@ -14,7 +14,9 @@ interface SVGElement extends Node {
 interface HTMLElementTagNameMap {
   readonly div: HTMLElement
 }
-declare function getComputedStyle(element: HTMLElement | SVGElement): { readonly outline: string }
+declare function getComputedStyle(
+  element: HTMLElement | SVGElement,
+): Readonly<Record<'outline' | 'direction' | 'backgroundColor' | 'accentColor', string>>
 
 /** The part of Koa that the tests use. @types/koa does not compile next to Express 5's content-disposition. */
 declare module 'koa' {
