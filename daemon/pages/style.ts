@@ -7,7 +7,7 @@ const dark = { page: '#111418', card: '#1b1f24', text: '#e8ebef', muted: '#a3adb
 /** The built-in colour of buttons. */
 const usualColour = '#2566c8'
 
-/** Minimum contrast of a button with its surroundings (WCAG 2.2, 1.4.11). */
+/** Minimum contrast of buttons and check boxes with their surroundings (WCAG 2.2, 1.4.11). */
 const minContrast = 3
 
 /** @param colour Colour of buttons, `#rrggbb`. */
@@ -48,13 +48,13 @@ button.plain:hover { filter: none; text-decoration: underline; }
 .notice { padding: .75rem 1rem; border: 1px solid var(--line); border-inline-start: .25rem solid var(--edge);
   border-radius: .5rem; background: var(--page); }
 fieldset { margin: 0 0 1.5rem; padding: 0; border: 0; }
-legend { margin: 0 0 1rem; padding: 0; }
+legend { width: 100%; margin: 0 0 1rem; padding: 0; }
 ul { margin: 0; padding: 0; list-style: none; }
 ul ul { margin: 0 0 .5rem 1.75rem; }
 li > label { display: flex; gap: .75rem; align-items: flex-start; min-height: 2.75rem; padding: .5rem 0; cursor: pointer; }
 .lists > li { border-top: 1px solid var(--line); }
 .lists > li > label { font-weight: 600; }
-input[type=checkbox] { flex: none; width: 1.25rem; height: 1.25rem; margin: .125rem 0 0; accent-color: var(--colour); }
+input[type=checkbox] { flex: none; width: 1.25rem; height: 1.25rem; margin: .125rem 0 0; accent-color: var(--edge); }
 small { display: block; color: var(--muted); font-size: .875rem; font-weight: 400; }
 @media (max-width: 30rem) {
   body { padding: 0; background: var(--card); }

@@ -115,6 +115,21 @@ describe('the contact pages in a browser', { skip: 'skip' in found && found.skip
     if (pictures) await page.screenshot({ path: `${pictures}/preferences-rtl.png`, fullPage: true })
   })
 
+  for (const [colorScheme, colour] of [
+    ['light', '#ffffff'],
+    ['dark', '#1b1f24'],
+  ] as const) {
+    test(`show the box of a checked choice in ${colorScheme} colours, if the client's colour is the card's`, async (t) => {
+      const { page, data, preferences_url } = await open(t, { colorScheme })
+      await data(200, 'PUT', '/settings/pages', { body: { colour } })
+      await page.goto(preferences_url)
+      const card = await page.locator('main').evaluate((one) => getComputedStyle(one).backgroundColor)
+      const box = page.getByLabel('Events in your town')
+      assert.notEqual(await box.evaluate((one) => getComputedStyle(one).accentColor), card)
+      if (pictures) await page.screenshot({ path: `${pictures}/preferences-box-${colorScheme}.png`, fullPage: true })
+    })
+  }
+
   const desktop = { width: 1280, height: 800 }
   const phone = { width: 375, height: 700 }
   for (const colorScheme of ['light', 'dark'] as const) {
