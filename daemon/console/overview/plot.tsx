@@ -86,16 +86,25 @@ export function Plot({ title, times, lines, unit = '' }: PlotProps) {
 }
 
 const dayLabel = '\n{D} {MMM}'
-const dayAndYearLabel = `${dayLabel} {YYYY}`
 
 /**
  * Labels of the axis of time, by the seconds between two of them: each label, and what is added to the first one of a year
- * and of a day. uPlot's own labels are American.
+ * and of a day. uPlot's own labels are American. A day with its year would overlap the next one on a phone.
  */
 const timeLabels: uPlot.Axis.Values = [
   [86_400, '{D} {MMM}', '\n{YYYY}', null, null, null, null, null, 1],
-  [60, '{HH}:{mm}', dayAndYearLabel, null, dayLabel, null, null, null, 1],
+  [60, '{HH}:{mm}', dayLabel, null, dayLabel, null, null, null, 1],
 ]
+
+const minNumbersWidthPx = 60
+const gapBesideNumbersPx = 20
+
+/** Returns the width of an axis in which its longest number fits. */
+function widthOfNumbers(ctx: CanvasRenderingContext2D, font: string, labels: readonly string[]): number {
+  ctx.font = font
+  const widthsPx = labels.map((label) => ctx.measureText(label).width + gapBesideNumbersPx)
+  return Math.ceil(Math.max(minNumbersWidthPx, ...widthsPx))
+}
 
 function optionsOf(lines: readonly Line[], width: number): uPlot.Options {
   const style = getComputedStyle(document.documentElement)
@@ -114,7 +123,11 @@ function optionsOf(lines: readonly Line[], width: number): uPlot.Options {
     scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.1)] } },
     axes: [
       { ...axis, values: timeLabels },
-      { ...axis, size: 60, values: (_plot, values) => values.map((value) => (value % 1 === 0 ? number(value) : '')) },
+      {
+        ...axis,
+        size: ({ ctx }, labels) => widthOfNumbers(ctx, axis.font, labels ?? []),
+        values: (_plot, values) => values.map((value) => (value % 1 === 0 ? number(value) : '')),
+      },
     ],
     series: [
       {},
