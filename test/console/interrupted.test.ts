@@ -204,6 +204,22 @@ consoleTest('a draft that was sent elsewhere shows its state', async ({ page, vi
   await page.getByText('1 of 1 messages are final').waitFor()
 })
 
+consoleTest('the words of a draft that another tab deletes stay on the page', async (world) => {
+  const { page, visit, data, allowErrors } = world
+  allowErrors()
+  await data('POST', '/newsletters', { subject: 'Old', html: link })
+  await visit('/console/newsletters/1')
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+  await data('DELETE', '/newsletters/1')
+  for (const words of ['New', 'Newer']) {
+    const refused = page.waitForResponse((response) => response.request().method() === 'PATCH')
+    await page.getByLabel('Subject').fill(words)
+    await refused
+    await page.getByRole('alert').getByText('not_found').waitFor()
+  }
+  assert.equal(await page.getByLabel('Subject').inputValue(), 'Newer')
+})
+
 consoleTest('a newsletter is copied to a draft', async ({ page, visit, data }) => {
   const { id } = await data<{ id: number }>('POST', '/newsletters', { name: 'January', subject: 'Hi', html: link })
   await data('POST', `/newsletters/${id}/send`, {})

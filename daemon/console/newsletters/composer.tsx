@@ -39,7 +39,7 @@ export function Composer({ newsletter, canChange, set, reload, state }: Composer
       if (Object.keys(changed).length === 0) return
       set(await dataOf(api.PATCH('/api/v1/newsletters/{newsletterId}', { ...path, body: changed })))
     } catch (error) {
-      if (error instanceof RequestError && (error.status === 404 || error.fields.status)) reload()
+      if (error instanceof RequestError && error.fields.status) reload()
       throw error
     }
     stored.current = { ...stored.current, ...body }
