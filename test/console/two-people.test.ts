@@ -50,6 +50,29 @@ consoleTest('two people on the page settings keep what each of them changes', as
   assert.deepEqual(stored, { ...stored, name: 'Mine', texts: {}, postal_address: 'Of the other' })
 })
 
+consoleTest('a segment keeps the names and texts of attributes that have a colon', async ({ page, visit, data }) => {
+  const attributes = { 'utm:source': ' a: b', 'x: y': '1' }
+  await data('PUT', '/settings/attributes', { indexed: [...Object.keys(attributes), 'city'] })
+  await data('POST', '/segments', { name: 'Mine', filters: { attributes } })
+  const dialog = page.getByRole('dialog')
+  const save = async () => {
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.waitFor({ state: 'detached' })
+  }
+  const stored = () => data<{ name: string; filters: object }>('GET', '/segments/1')
+  await visit('/console/segments')
+  await page.getByRole('button', { name: 'Edit Mine' }).click()
+  await dialog.getByLabel('Name', { exact: true }).fill('Renamed')
+  await save()
+  const { name, filters } = await stored()
+  assert.deepEqual([name, filters], ['Renamed', { attributes }])
+
+  await page.getByRole('button', { name: 'Edit Renamed' }).click()
+  await dialog.getByLabel('Attributes').fill('utm:source: a: b\ncity:Paris')
+  await save()
+  assert.deepEqual((await stored()).filters, { attributes: { 'utm:source': 'a: b', city: 'Paris' } })
+})
+
 consoleTest('two people on a segment keep what each of them changes', async ({ page, visit, data }) => {
   interface Segment {
     readonly name: string

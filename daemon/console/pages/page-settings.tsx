@@ -32,7 +32,7 @@ function SettingsForm({ settings, set }: { settings: Settings; set(settings: Set
       colour: textOf(fields, 'colour') || null,
       logo_url: textOf(fields, 'logo') || null,
       language: (textOf(fields, 'language') || null) as Settings['language'],
-      texts: namedTexts(String(fields.get('texts') ?? '')),
+      texts: namedTexts(String(fields.get('texts') ?? ''), settings.texts),
       postal_address: textOf(fields, 'postal') || null,
     }
     const stored = await dataOf(api.GET('/api/v1/settings/pages'))

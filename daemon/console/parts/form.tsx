@@ -249,11 +249,18 @@ export function namedLines(texts: Readonly<Record<string, string>>): string {
     .join('\n')
 }
 
-/** Reads the lines of `namedLines`. @throws RequestError A line has no name, so its meaning is not known. */
-export function namedTexts(lines: string): Record<string, string> {
+/**
+ * Reads the lines of `namedLines`. A name ends at the first colon before a space, or else at the first colon.
+ *
+ * @param before The texts that the field began with. If it still has them, they are returned, whatever their names have.
+ * @throws RequestError A line has no name, so its meaning is not known.
+ */
+export function namedTexts(lines: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  if (comparable(lines) === comparable(namedLines(before))) return before
   const texts: [name: string, text: string][] = []
   for (const line of lines.trim().split('\n')) {
-    const [, name, text = ''] = /^([^\s:][^:]*?)\s*:\s*(.*?)\s*$/.exec(line) ?? []
+    const [, name, text = ''] =
+      /^([^\s:].*?)\s*:(?:\s+(.*?))?\s*$/.exec(line) ?? /^([^\s:][^:]*?)\s*:\s*(.*?)\s*$/.exec(line) ?? []
     const last = texts.at(-1)
     if (name !== undefined) texts.push([name, text])
     else if (last && /^\s/.test(line)) last[1] += `\n${line.trim()}`

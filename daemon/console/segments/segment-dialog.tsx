@@ -17,7 +17,7 @@ interface SegmentDialogProps {
 export function SegmentDialog({ segment, close, saved }: SegmentDialogProps) {
   const { attributes = {}, search, created_after, created_before, ...groups } = segment?.filters ?? {}
   const submit = async (fields: FormData) => {
-    const filters: Filters = { ...filtersIn(fields, groups), ...otherFilters(fields) }
+    const filters: Filters = { ...filtersIn(fields, groups), ...otherFilters(fields, attributes) }
     const body = { name: textOf(fields, 'name'), filters }
     if (segment) {
       const path = { segmentId: segment.id }
@@ -59,8 +59,8 @@ export function SegmentDialog({ segment, close, saved }: SegmentDialogProps) {
 
 const exampleTime = '2026-01-02T03:04:05Z'
 
-function otherFilters(fields: FormData): Filters {
-  const attributes = namedTexts(String(fields.get('attributes') ?? ''))
+function otherFilters(fields: FormData, before: NonNullable<Filters['attributes']>): Filters {
+  const attributes = namedTexts(String(fields.get('attributes') ?? ''), before)
   const texts = (['search', 'created_after', 'created_before'] as const).map((name) => [name, textOf(fields, name)])
   return {
     ...(Object.keys(attributes).length > 0 && { attributes }),
