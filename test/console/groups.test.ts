@@ -100,8 +100,10 @@ consoleTest('columns with unusual names are chosen', async ({ page, visit, data,
   await page.getByLabel(/Drop a CSV/).setInputFiles({ name: 'kunden.csv', mimeType: 'text/csv', buffer })
   await page.getByLabel('What to do').selectOption('import')
   await page.getByRole('button', { name: 'Start' }).click()
-  await page.getByRole('alert').getByText('Adresse').first().waitFor()
-  await page.getByText('Columns with other names').click()
+  await page.getByRole('alert').getByText('Choose it in “Columns with other names” above.').waitFor()
+  assert.match(await page.getByRole('alert').innerText(), /^No column for the email address\. Found: "Adresse"/)
+  assert.doesNotMatch(await page.getByRole('alert').innerText(), /map|command line/)
+  await page.getByText('Columns with other names', { exact: true }).click()
   await page.getByLabel('Column of: E-mail').selectOption('Adresse')
   await page.getByLabel('Column of: First name').selectOption('Vorname')
   await page.getByLabel('Column of: Last name').selectOption('Nachname')
@@ -113,6 +115,16 @@ consoleTest('columns with unusual names are chosen', async ({ page, visit, data,
     { name, email, extra_attributes },
     { name: 'Ada Lovelace', email: 'ada@example.org', extra_attributes: {} },
   )
+})
+
+consoleTest('a file of JSON with the name of a CSV says how to rename it', async ({ page, visit, allowErrors }) => {
+  allowErrors()
+  await visit('/console/import')
+  const buffer = Buffer.from('{"email":"ada@example.org","name":"A"da"}\n')
+  await page.getByLabel(/Drop a CSV/).setInputFiles({ name: 'people.csv', mimeType: 'text/csv', buffer })
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByRole('alert').getByText('Give it a name that ends in .ndjson.').waitFor()
+  assert.doesNotMatch(await page.getByRole('alert').innerText(), /format=|command line/)
 })
 
 consoleTest('a token is created, shown once and revoked', async ({ page, visit, data }) => {

@@ -92,9 +92,24 @@ async function send(file: File, options: Options, ended: AbortSignal): Promise<S
     signal: ended,
   })
   const response = await authorized(request)
-  const body = await response.json().catch(() => undefined)
-  if (!response.ok) throw errorOf(response, body)
-  return body.data
+  const text = await response.text()
+  if (!response.ok) throw errorOf(response, parsed(adviceOfPage(text)))
+  return JSON.parse(text).data
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined // of a proxy
+  }
+}
+
+/** Replaces what messages of the API advise by what the page offers. */
+function adviceOfPage(text: string): string {
+  return text
+    .replaceAll(/Pass map\[email\][^)]*\)/g, 'Choose it in “Columns with other names” above')
+    .replaceAll(/Pass format=ndjson[^)]*\)/g, 'Give it a name that ends in .ndjson')
 }
 
 async function newestImport(): Promise<Schemas['Import'] | undefined> {

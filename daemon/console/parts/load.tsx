@@ -116,7 +116,12 @@ export function ErrorBox({ error, retry }: { error: unknown; retry?: () => void 
         <ul>
           {Object.entries(fields).map(([field, messages]) => (
             <li key={field}>
-              <code>{field}</code>: {messages.join(' ')}
+              {field !== 'body' && (
+                <>
+                  <code>{field}</code>:{' '}
+                </>
+              )}
+              {messages.join(' ')}
             </li>
           ))}
         </ul>
