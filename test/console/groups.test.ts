@@ -127,6 +127,22 @@ consoleTest('a file of JSON with the name of a CSV says how to rename it', async
   assert.doesNotMatch(await page.getByRole('alert').innerText(), /format=|command line/)
 })
 
+consoleTest('rows are offered for import only if the dry run accepts one', async ({ page, visit }) => {
+  await visit('/console/import')
+  const check = async (text: string) => {
+    const buffer = Buffer.from(text)
+    await page.locator('input[type=file]').setInputFiles({ name: 'people.csv', mimeType: 'text/csv', buffer })
+    await page.getByRole('button', { name: 'Start' }).click()
+    await page.getByText('Dry run: nothing was stored').waitFor()
+    return await page.getByRole('button', { name: 'Import these rows' }).count()
+  }
+  assert.equal(await check('email,name\n'), 0)
+  await page.getByText('The file has no rows.').waitFor()
+  assert.equal(await check('email,name\nnot an address,Ada\n'), 0)
+  await page.getByText('Every row is refused.').waitFor()
+  assert.equal(await check('email,name\nnot an address,Ada\nbob@example.org,Bob\n'), 1)
+})
+
 consoleTest('a token is created, shown once and revoked', async ({ page, visit, data }) => {
   await visit('/console/tokens')
   await heading(page, 'Tokens')

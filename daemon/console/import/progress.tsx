@@ -58,6 +58,7 @@ function Report({ report, of }: { report: Schemas['ImportReport']; of: Running }
     setBusy(false)
   }
   const { total, created, updated, skipped, refused, refused_rows: rows } = report
+  const hasAccepted = total > refused
   const counts = [
     ['Rows', total],
     ['Created', created],
@@ -69,7 +70,7 @@ function Report({ report, of }: { report: Schemas['ImportReport']; of: Running }
     <section role="status" ref={place}>
       <div class="head">
         <h2>{of.isDryRun ? 'Dry run: nothing was stored' : 'Imported'}</h2>
-        {importNow && (
+        {importNow && hasAccepted && (
           <button type="button" class="primary" disabled={isBusy} onClick={() => start(importNow)}>
             Import these rows
           </button>
@@ -90,6 +91,7 @@ function Report({ report, of }: { report: Schemas['ImportReport']; of: Running }
           ),
         )}
       </dl>
+      {!hasAccepted && <p>{total === 0 ? 'The file has no rows.' : 'Every row is refused.'}</p>}
       {rows.length > 0 && (
         <>
           <div class="head">
