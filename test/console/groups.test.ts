@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { consoleTest, heading } from './world.ts'
+import { until } from '../support/harness.ts'
+import { consoleTest, during, heading, type World } from './world.ts'
 
 consoleTest('lists, topics and tags are created, renamed and deleted', async ({ page, visit, data }) => {
   await visit('/console/lists')
@@ -141,6 +142,51 @@ consoleTest('rows are offered for import only if the dry run accepts one', async
   assert.equal(await check('email,name\nnot an address,Ada\n'), 0)
   await page.getByText('Every row is refused.').waitFor()
   assert.equal(await check('email,name\nnot an address,Ada\nbob@example.org,Bob\n'), 1)
+})
+
+/** Opens an import that runs until `end` is called. */
+function slowImport({ url, token }: World) {
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
+  const writer = writable.getWriter()
+  const init = {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/x-ndjson' },
+    body: readable,
+    duplex: 'half',
+  } as const
+  const rows = (count: number) => Array.from({ length: count }, (_, n) => `{"email":"p${n}@example.org"}\n`).join('')
+  return {
+    answer: fetch(`${url}/api/v1/contacts/import?dry_run=true`, init),
+    send: (count: number) => writer.write(Buffer.from(rows(count))),
+    end: () => writer.close(),
+  }
+}
+
+consoleTest('of two imports at once, each tab shows the progress of its own', async (world) => {
+  const { page, visit, data } = world
+  await visit('/console/import')
+  const buffer = Buffer.from('email\nada@example.org\n')
+  await page.getByLabel(/Drop a CSV/).setInputFiles({ name: 'people.csv', mimeType: 'text/csv', buffer })
+  let own: ReturnType<typeof slowImport> | undefined
+  await during(page, 'POST', '/contacts/import**', async (route) => {
+    own = slowImport(world)
+    await own.send(10)
+    const answer = await own.answer
+    await route.fulfill({ status: answer.status, contentType: 'application/json', body: await answer.text() })
+  })
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByText('Checking: 10 of about').waitFor()
+  const others = slowImport(world)
+  await others.send(40)
+  await until(
+    () => data<readonly { readonly rows: number }[]>('GET', '/imports'),
+    ([newest]) => newest?.rows === 40,
+  )
+  await own!.send(5)
+  await page.getByText('Checking: 15 of about').waitFor()
+  for (const one of [own!, others]) await one.end()
+  await page.getByText('Dry run: nothing was stored').waitFor()
+  assert.equal((await others.answer).status, 200)
 })
 
 consoleTest('a token is created, shown once and revoked', async ({ page, visit, data }) => {

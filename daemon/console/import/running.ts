@@ -1,6 +1,6 @@
 /** The import of this tab. It continues while other pages are open, and ends with the session. */
 import { effect, signal } from '@preact/signals'
-import { answerOf, api, authorized, errorOf, RequestError, type Schemas } from '../api.ts'
+import { api, authorized, dataOf, errorOf, RequestError, type Schemas } from '../api.ts'
 import { asRequestError } from '../parts/load.tsx'
 import { token } from '../session.ts'
 import { countLines, formatOf } from './file.ts'
@@ -44,7 +44,7 @@ const pollMs = 1000
 
 /** Sends the file, and asks for the progress until the answer is here. */
 export async function startImport(file: File, options: Options, importNow?: Running['importNow']): Promise<void> {
-  const [total, previous] = await Promise.all([countLines(file).catch(refuseFile), newestImport()])
+  const [total, [previous]] = await Promise.all([countLines(file).catch(refuseFile), newestImports()])
   const { isDryRun, listId } = options
   const { signal: ended } = session
   let current: Running = { file, isDryRun, listId, importNow, startedMs: Date.now(), total, rows: 0 }
@@ -54,9 +54,21 @@ export async function startImport(file: File, options: Options, importNow?: Runn
     running.value = current
   }
   show({})
+  let ownId: number | undefined
+  /** Another tab may start an import, too. The answer has the id, but comes at the end. */
+  const loadOwn = async () => {
+    if (ownId !== undefined) {
+      return await dataOf(api.GET('/api/v1/imports/{importId}', { params: { path: { importId: ownId } } }))
+    }
+    const own = (await newestImports()).findLast(
+      ({ id, list_id, dry_run }) => id > (previous?.id ?? 0) && list_id === (listId ?? null) && dry_run === isDryRun,
+    )
+    ownId = own?.id
+    return own
+  }
   const polling = setInterval(() => {
-    newestImport().then(
-      (newest) => newest && newest.id !== previous?.id && current.report === undefined && show({ rows: newest.rows }),
+    loadOwn().then(
+      (own) => own && current.report === undefined && show({ rows: own.rows }),
       () => {}, // the import itself reports the error
     )
   }, pollMs)
@@ -112,6 +124,7 @@ function adviceOfPage(text: string): string {
     .replaceAll(/Pass format=ndjson[^)]*\)/g, 'Give it a name that ends in .ndjson')
 }
 
-async function newestImport(): Promise<Schemas['Import'] | undefined> {
-  return (await answerOf(api.GET('/api/v1/imports', { params: { query: { per_page: 1 } } }))).data[0]
+/** Returns the imports of the client, newest first. */
+async function newestImports(): Promise<Schemas['Import'][]> {
+  return await dataOf(api.GET('/api/v1/imports', { params: { query: { per_page: 20 } } }))
 }
