@@ -1,6 +1,7 @@
 /** Calls of the public API. The console uses nothing else. */
 import createClient from 'openapi-fetch'
 import type { components, paths } from '../client/api.ts'
+import { number } from './parts/time.tsx'
 import { expire, token } from './session.ts'
 
 export type Schemas = components['schemas']
@@ -68,10 +69,13 @@ export function errorOf(response: Response, body: unknown): RequestError {
 
 const maxChoices = 1000
 
+/** Records to choose from. `isCut`: there are more. */
+export type Choices<T> = readonly T[] & { readonly isCut: boolean }
+
 /** Returns all records of a listing, at most 1,000, for choices in forms. */
 export async function allOf<T>(
   page: (cursor: string | undefined) => Promise<{ data: T[]; meta: { next_cursor: string | null } }>,
-): Promise<T[]> {
+): Promise<Choices<T>> {
   const all: T[] = []
   let cursor: string | undefined
   do {
@@ -79,7 +83,12 @@ export async function allOf<T>(
     all.push(...data)
     cursor = meta.next_cursor ?? undefined
   } while (cursor !== undefined && all.length < maxChoices)
-  return all
+  return Object.assign(all, { isCut: cursor !== undefined })
+}
+
+/** Returns what the end of a choice says that does not have all records. @param noun Their plural. */
+export function cutNote(choices: Choices<unknown> | undefined, noun: string): string | undefined {
+  return choices?.isCut ? `The first ${number(choices.length)} of more ${noun}` : undefined
 }
 
 const page = (cursor: string | undefined) => ({ per_page: 100, ...(cursor && { cursor }) })

@@ -1,5 +1,5 @@
 import { useLocation } from 'preact-iso'
-import { allLists, api, dataOf, type Schemas } from '../api.ts'
+import { allLists, api, cutNote, dataOf, type Schemas } from '../api.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { ErrorBox, useLoad } from '../parts/load.tsx'
@@ -44,6 +44,7 @@ export function CreateContact({ close }: { close(): void }) {
         <Choice
           label="List"
           name="list"
+          note={cutNote(lists.value, 'lists')}
           options={[['', 'None'], ...(lists.value ?? []).map(({ id, name }) => [String(id), name] as const)]}
         />
       </Form>

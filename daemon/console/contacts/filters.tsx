@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { paths } from '../../client/api.ts'
-import { allLists, allSegments, allTags, topicsOf } from '../api.ts'
+import { allLists, allSegments, allTags, type Choices, cutNote, type Schemas, topicsOf } from '../api.ts'
 import { Filter } from '../parts/filter.tsx'
 import { ErrorBox, useLoad } from '../parts/load.tsx'
 import { useQuery } from '../parts/page.tsx'
@@ -63,18 +63,19 @@ function GroupFilters() {
     // One that has been deleted stays as its id, so that the filter can be taken off.
     const isUnknown = of && chosen !== undefined && options.every(([value]) => value !== chosen)
     if (isUnknown) options.push([chosen, `#${chosen}`])
-    return options.length > 0 ? [{ ...filter, options }] : []
+    return options.length > 0 ? [{ ...filter, options, note: cutNote(of, `${filter.name}s`) }] : []
   })
   if (groups.value && filters.length === 0) return <span class="muted">There is no list, tag or segment yet.</span>
   return (
     <>
-      {filters.map(({ name, title, any, options }) => (
+      {filters.map(({ name, title, any, options, note }) => (
         <Filter
           key={name}
           name={name}
           label={title}
           any={any}
           options={options}
+          note={note}
           {...(name === 'list' && { clears: 'topic' })}
         />
       ))}
@@ -88,7 +89,7 @@ async function loadGroups() {
 }
 
 /** Topics belong to a list, so they can be chosen after it. */
-async function loadTopics(list: string | undefined) {
+async function loadTopics(list: string | undefined): Promise<Choices<Schemas['Topic']> | undefined> {
   const listId = Number(list)
-  return Number.isSafeInteger(listId) && listId > 0 ? await topicsOf(listId) : []
+  return Number.isSafeInteger(listId) && listId > 0 ? await topicsOf(listId) : undefined
 }

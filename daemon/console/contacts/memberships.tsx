@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { allLists, api, dataOf, type Schemas, topicsOf } from '../api.ts'
+import { allLists, api, type Choices, cutNote, dataOf, type Schemas, topicsOf } from '../api.ts'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { attempt, say } from '../parts/notice.tsx'
 import { may } from '../session.ts'
@@ -73,6 +73,7 @@ function OtherLists({ contact, change, close }: OtherListsProps) {
                   {name}
                 </option>
               ))}
+              {all.isCut && <option disabled>{cutNote(all, 'lists')}</option>}
             </select>
             <button type="submit">Put on list</button>
             <button type="button" onClick={close}>
@@ -87,7 +88,7 @@ function OtherLists({ contact, change, close }: OtherListsProps) {
 
 function Membership({ contact, list, change }: { contact: Contact; list: Schemas['List']; change: Change }) {
   const contactId = contact.id
-  const [all, setAll] = useState<readonly Schemas['Topic'][]>()
+  const [all, setAll] = useState<Choices<Schemas['Topic']>>()
   const joined = contact.topics.filter(({ list_id }) => list_id === list.id)
   const topics = all ?? joined
   const isOn = (topicId: number) => contact.topics.some(({ id }) => id === topicId)
@@ -153,6 +154,7 @@ function Membership({ contact, list, change }: { contact: Contact; list: Schemas
           {topic.name}
         </label>
       ))}
+      {all?.isCut && <p class="muted">{cutNote(all, 'topics')}</p>}
     </div>
   )
 }

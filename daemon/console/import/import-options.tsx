@@ -1,5 +1,5 @@
 import { useRef, useState } from 'preact/hooks'
-import { allLists, api, dataOf } from '../api.ts'
+import { allLists, api, cutNote, dataOf } from '../api.ts'
 import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { useQuery } from '../parts/page.tsx'
@@ -47,6 +47,7 @@ export function ImportOptions({ file }: { file: File }) {
                   label="Put the contacts on"
                   name="list"
                   selected={list}
+                  note={cutNote(all, 'lists')}
                   options={[
                     ...all.map(({ id, name }) => [String(id), name] as const),
                     [newList, 'a new list'] as const,

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import type { Schemas } from '../api.ts'
-import { allLists, allSegments, allTags, topicsOf } from '../api.ts'
+import { allLists, allSegments, allTags, cutNote, topicsOf } from '../api.ts'
 import { Choice, textOf } from '../parts/form.tsx'
 import { ErrorBox, useLoad } from '../parts/load.tsx'
 
@@ -27,19 +27,28 @@ export function FilterFields({ filters }: { filters: Filters }) {
   const hasMore = [filters.topics, filters.exclude_lists, filters.exclude_tags].some((ids) => ids && ids.length > 0)
   const [isShown, setShown] = useState(hasMore)
   const { lists = [], tags = [] } = groups.value ?? {}
+  const moreLists = cutNote(groups.value?.lists, 'lists')
+  const moreTags = cutNote(groups.value?.tags, 'tags')
   return (
     <>
       {groups.error !== undefined && <ErrorBox error={groups.error} retry={groups.reload} />}
-      <Checks title="On any of these lists" name="lists" of={lists} filters={filters} change={setChosenLists} />
-      <Checks title="With any of these tags" name="tags" of={tags} filters={filters} />
+      <Checks
+        title="On any of these lists"
+        name="lists"
+        of={lists}
+        note={moreLists}
+        filters={filters}
+        change={setChosenLists}
+      />
+      <Checks title="With any of these tags" name="tags" of={tags} note={moreTags} filters={filters} />
       <details open={hasMore} onToggle={(event) => (event.currentTarget as HTMLDetailsElement).open && setShown(true)}>
         <summary>Topics, and who is left out</summary>
         {isShown && (
           <div class="more">
             <input type="hidden" name={shownMark} value="yes" />
             <Topics lists={lists} chosenLists={chosenLists} filters={filters} />
-            <Checks title="On none of these lists" name="exclude_lists" of={lists} filters={filters} />
-            <Checks title="With none of these tags" name="exclude_tags" of={tags} filters={filters} />
+            <Checks title="On none of these lists" name="exclude_lists" of={lists} note={moreLists} filters={filters} />
+            <Checks title="With none of these tags" name="exclude_tags" of={tags} note={moreTags} filters={filters} />
           </div>
         )}
       </details>
@@ -55,14 +64,23 @@ interface TopicsProps {
 
 /** The topics of the chosen lists, or of all lists if none is chosen. */
 function Topics({ lists, chosenLists, filters }: TopicsProps) {
-  const shown = lists
-    .filter(({ id }) => chosenLists.length === 0 || chosenLists.includes(id))
-    .slice(0, maxListsOfTopics)
+  const chosen = lists.filter(({ id }) => chosenLists.length === 0 || chosenLists.includes(id))
+  const shown = chosen.slice(0, maxListsOfTopics)
+  const more = chosenLists.length === 0 ? 'lists. Choose a list to see its topics.' : 'chosen lists.'
+  const note = chosen.length > shown.length ? `The topics of the first ${maxListsOfTopics} ${more}` : undefined
   const topics = useLoad(async () => {
     const all = await Promise.all(shown.map(({ id }) => topicsOf(id)))
     return all.flatMap((some, at) => some.map(({ id, name }) => ({ id, name: `${name} (${shown[at]!.name})` })))
   }, [shown.map(({ id }) => id).join()])
-  return <Checks title="Subscribed to any of these topics" name="topics" of={topics.value ?? []} filters={filters} />
+  return (
+    <Checks
+      title="Subscribed to any of these topics"
+      name="topics"
+      of={topics.value ?? []}
+      note={note}
+      filters={filters}
+    />
+  )
 }
 
 interface ChecksProps {
@@ -70,14 +88,16 @@ interface ChecksProps {
   readonly name: FilterName
   readonly of: readonly { readonly id: number; readonly name: string }[]
   readonly filters: Filters
+  /** What is not offered. */
+  readonly note?: string | undefined
   readonly change?: (chosen: number[]) => void
 }
 
 /** Chosen values stay even if they are not among the offered ones. */
-function Checks({ title, name, of, filters: { [name]: chosen = [] }, change }: ChecksProps) {
+function Checks({ title, name, of, filters: { [name]: chosen = [] }, note, change }: ChecksProps) {
   const others = chosen.filter((id) => of.every((one) => one.id !== id)).map((id) => ({ id, name: `#${id}` }))
   const all = [...of, ...others]
-  if (all.length === 0) return null
+  if (all.length === 0 && note === undefined) return null
   return (
     <fieldset
       class="events choices"
@@ -87,6 +107,7 @@ function Checks({ title, name, of, filters: { [name]: chosen = [] }, change }: C
       }}
     >
       <legend>{title}</legend>
+      {note && <p class="muted">{note}</p>}
       {all.map((one) => (
         <label key={one.id} class="check">
           <input type="checkbox" name={name} value={String(one.id)} defaultChecked={chosen.includes(one.id)} />{' '}
@@ -126,6 +147,7 @@ export function AudienceFields({ audience: { segment, ...filters } }: { audience
           label="In the segment"
           name="segment"
           selected={String(segment ?? '')}
+          note={cutNote(segments.value, 'segments')}
           options={[['', 'Any'], ...known.map(({ id, name }) => [String(id), name] as const)]}
         />
       )}

@@ -8,6 +8,8 @@ interface FilterProps {
   readonly any: string
   /** The other values, each with its text if that is a different one. */
   readonly options: readonly (string | readonly [value: string, text: string])[]
+  /** The last line. It cannot be chosen. */
+  readonly note?: string | undefined
   /** Default: what the address has. */
   readonly value?: string | undefined
   /** A parameter that is left out when another value is chosen. */
@@ -17,7 +19,7 @@ interface FilterProps {
 }
 
 /** A choice that filters the listing of the page. */
-export function Filter({ name, label, any, options, clears, isSearch = false, ...given }: FilterProps) {
+export function Filter({ name, label, any, options, note, clears, isSearch = false, ...given }: FilterProps) {
   const [query, change] = useQuery()
   return (
     <select
@@ -35,6 +37,7 @@ export function Filter({ name, label, any, options, clears, isSearch = false, ..
           </option>
         )
       })}
+      {note && <option disabled>{note}</option>}
     </select>
   )
 }

@@ -199,10 +199,12 @@ interface ChoiceProps {
   readonly options: readonly (readonly [value: string, text: string])[]
   /** The option that is selected first. A record that is not among the options keeps its id. */
   readonly selected?: string
+  /** The last line. It cannot be chosen. */
+  readonly note?: string | undefined
 }
 
 /** A labelled choice. */
-export function Choice({ label, name, options, selected }: ChoiceProps) {
+export function Choice({ label, name, options, selected, note }: ChoiceProps) {
   const id = useId()
   const isUnknown = selected !== undefined && options.every(([value]) => value !== selected)
   const all = isUnknown ? [...options, [selected, `#${selected}`] as const] : options
@@ -215,6 +217,7 @@ export function Choice({ label, name, options, selected }: ChoiceProps) {
             {text}
           </option>
         ))}
+        {note && <option disabled>{note}</option>}
       </select>
     </div>
   )

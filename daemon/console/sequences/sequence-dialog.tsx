@@ -1,4 +1,4 @@
-import { allLists, type Schemas } from '../api.ts'
+import { allLists, cutNote, type Schemas } from '../api.ts'
 import { SenderField, senderIn } from '../newsletters/sender-field.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Choice, Field, Form, textOf } from '../parts/form.tsx'
@@ -38,6 +38,7 @@ export function SequenceDialog({ title, action, sequence, close, save }: Sequenc
               label="Contacts who join this list are enrolled"
               name="list"
               selected={String(sequence?.list_id ?? '')}
+              note={cutNote(all, 'lists')}
               options={[['', 'No list'], ...all.map(({ id, name }) => [String(id), name] as const)]}
             />
           )}
