@@ -100,6 +100,9 @@ export const allTags = () => allOf((cursor) => answerOf(api.GET('/api/v1/tags', 
 export const allSegments = () =>
   allOf((cursor) => answerOf(api.GET('/api/v1/segments', { params: { query: page(cursor) } })))
 
+export const allEndpoints = () =>
+  allOf((cursor) => answerOf(api.GET('/api/v1/webhook-endpoints', { params: { query: page(cursor) } })))
+
 export const topicsOf = (listId: number) =>
   allOf((cursor) =>
     answerOf(api.GET('/api/v1/lists/{listId}/topics', { params: { path: { listId }, query: page(cursor) } })),

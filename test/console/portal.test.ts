@@ -31,6 +31,8 @@ consoleTest('a link opens the webhook pages for a customer, and nothing else', a
   await heading(page, 'Webhooks')
   await page.getByRole('link', { name: 'Deliveries', exact: true }).click()
   await heading(page, 'Deliveries')
+  await page.getByRole('link', { name: 'http://127.0.0.1:9/' }).click()
+  await page.waitForURL('**/portal/1')
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.getByText('The link is no longer valid').waitFor()
 })

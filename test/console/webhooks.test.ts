@@ -67,6 +67,8 @@ consoleTest('a delivery shows its payload and attempts, and is sent again', asyn
   assert.doesNotMatch((await page.locator('dl.facts').textContent()) ?? '', /in \d+ seconds/)
   await visit('/console/deliveries?status=success&hours=24')
   await page.getByRole('link', { name: /contact\.created #1/ }).waitFor()
+  const endpoint = page.getByRole('link', { name: receiver.url(), exact: true })
+  assert.equal(await endpoint.getAttribute('title'), receiver.url())
   await visit('/console/contacts/1')
   await page.getByRole('button', { name: 'Show deliveries' }).click()
   await page.getByRole('link', { name: /contact\.created #1/ }).waitFor()

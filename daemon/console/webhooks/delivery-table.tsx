@@ -1,6 +1,6 @@
-import type { Schemas } from '../api.ts'
+import { allEndpoints, type Schemas } from '../api.ts'
 import { Filter } from '../parts/filter.tsx'
-import { Empty } from '../parts/load.tsx'
+import { Empty, useLoad } from '../parts/load.tsx'
 import { Badge, type Meta, Pager, useQuery } from '../parts/page.tsx'
 import { type Column, Table, timeColumn } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
@@ -59,21 +59,31 @@ interface DeliveryTableProps {
 }
 
 export function DeliveryTable({ page, endpointId }: DeliveryTableProps) {
+  const isOfAll = endpointId === undefined
+  const endpoints = useLoad(async () => (isOfAll ? await allEndpoints() : []), [isOfAll])
   if (page.data.length === 0) return <NoDelivery />
+  const urls = new Map(endpoints.value?.map(({ id, url }) => [id, url]))
   return (
     <>
-      <Table rows={page.data} columns={columnsOf(endpointId)} />
+      <Table rows={page.data} columns={columnsOf(endpointId, urls)} />
       <Pager meta={page.meta} />
     </>
   )
 }
 
-function columnsOf(endpointId: number | undefined): readonly Column<Listed>[] {
+function columnsOf(
+  endpointId: number | undefined,
+  urls: ReadonlyMap<number | undefined, string>,
+): readonly Column<Listed>[] {
   const origin: readonly Column<Listed>[] = [
     {
       title: 'Endpoint',
       class: 'wide',
-      cell: ({ endpoint_id }) => <a href={`${hooksPath}/${endpoint_id}`}>#{endpoint_id}</a>,
+      cell: ({ endpoint_id }) => (
+        <a class="cut" href={`${hooksPath}/${endpoint_id}`} title={urls.get(endpoint_id)}>
+          {urls.get(endpoint_id) ?? `endpoint ${endpoint_id}`}
+        </a>
+      ),
     },
     timeColumn('Created', ({ created_at }) => created_at, true),
   ]
