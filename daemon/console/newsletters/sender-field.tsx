@@ -1,6 +1,8 @@
-import { allOf, answerOf, api } from '../api.ts'
+import { allOf, answerOf, api, cutNote, dataOf } from '../api.ts'
 import { Choice, textOf } from '../parts/form.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
+
+const firstIdentity = 'the first verified identity'
 
 /** Chooses the identity that mails are sent from. */
 export function SenderField({ chosen }: { chosen: number | null }) {
@@ -20,11 +22,26 @@ export function SenderField({ chosen }: { chosen: number | null }) {
           label="From"
           name="from"
           selected={String(chosen ?? '')}
-          options={[['', 'the first verified identity'], ...all.map(({ id, email }) => [String(id), email] as const)]}
+          note={cutNote(all, 'identities')}
+          options={[['', firstIdentity], ...all.map(({ id, email }) => [String(id), email] as const)]}
         />
       )}
     </Loaded>
   )
+}
+
+/** The identity that mails are sent from. */
+export function Sender({ id }: { id: number | null }) {
+  const identity = useLoad(
+    async () =>
+      id === null
+        ? undefined
+        : await dataOf(
+            api.GET('/api/v1/email-identities/{emailIdentityId}', { params: { path: { emailIdentityId: id } } }),
+          ),
+    [id],
+  )
+  return <>{id === null ? firstIdentity : (identity.value?.email ?? `identity ${id}`)}</>
 }
 
 /** Reads `SenderField`. A field that was not opened, or not loaded yet, is missing: the sender stays. */

@@ -11,7 +11,7 @@ import { may } from '../session.ts'
 
 type Enrolment = Schemas['Enrolment']
 
-const kinds = { active: 'warn', completed: 'good', stopped: 'idle' } as const
+const kinds = { active: 'good', completed: 'good', stopped: 'idle' } as const
 
 /** The contacts on their way through a sequence. */
 export function Enrolments({ sequenceId, isActive }: { sequenceId: number; isActive: boolean }) {

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { Messages } from '../newsletters/messages.tsx'
+import { Sender } from '../newsletters/sender-field.tsx'
 import { confirmAndRun } from '../parts/dialog.tsx'
 import { changedFrom } from '../parts/form.tsx'
 import { useLoad } from '../parts/load.tsx'
@@ -31,7 +32,7 @@ export function SequencePage() {
 
 function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Sequence): void }) {
   const { route } = useLocation()
-  const { id, status, list_id } = sequence
+  const { id, status, list_id, from_identity_id } = sequence
   const [query] = useQuery()
   const [isEditing, setEditing] = useState(false)
   const list = useLoad(
@@ -91,6 +92,16 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
         <dd>
           <TriggerList id={list_id} lists={list.value && [list.value]} />
         </dd>
+        <dt>From</dt>
+        <dd>
+          <Sender id={from_identity_id} />
+        </dd>
+        {sequence.reply_to && (
+          <>
+            <dt>Reply to</dt>
+            <dd>{sequence.reply_to}</dd>
+          </>
+        )}
       </dl>
       {isEditing && (
         <SequenceDialog
