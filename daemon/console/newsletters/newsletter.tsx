@@ -81,6 +81,7 @@ function NewsletterView({ newsletter, set, reload }: NewsletterViewProps) {
     state.value = 'saved'
     say('This newsletter can no longer be changed. The last change was not saved.')
   }, [canChange])
+  const isToNoContact = newsletter.finished_at !== null && newsletter.counts.recipients === 0
   const canDelete = !isUnderWay(newsletter) && may(status === 'draft' ? 'member' : 'admin')
   return (
     <Page
@@ -142,23 +143,31 @@ function NewsletterView({ newsletter, set, reload }: NewsletterViewProps) {
         <Composer newsletter={newsletter} canChange={canChange} set={set} reload={reload} state={state} />
       ) : (
         <>
-          <Progress counts={newsletter.counts} />
+          {isToNoContact ? (
+            <section>
+              <p>It was sent to no contact.</p>
+            </section>
+          ) : (
+            <Progress counts={newsletter.counts} />
+          )}
           <Later title="Content">
             <Composer newsletter={newsletter} canChange={false} set={set} reload={reload} state={state} />
           </Later>
-          <section>
-            <h2>Messages</h2>
-            <Messages
-              version={`${newsletter.id} ${JSON.stringify(newsletter.counts)}`}
-              list={(query) =>
-                answerOf(
-                  api.GET('/api/v1/newsletters/{newsletterId}/messages', {
-                    params: { path: { newsletterId: newsletter.id }, query },
-                  }),
-                )
-              }
-            />
-          </section>
+          {!isToNoContact && (
+            <section>
+              <h2>Messages</h2>
+              <Messages
+                version={`${newsletter.id} ${JSON.stringify(newsletter.counts)}`}
+                list={(query) =>
+                  answerOf(
+                    api.GET('/api/v1/newsletters/{newsletterId}/messages', {
+                      params: { path: { newsletterId: newsletter.id }, query },
+                    }),
+                  )
+                }
+              />
+            </section>
+          )}
         </>
       )}
     </Page>
