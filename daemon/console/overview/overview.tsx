@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks'
 import { api, dataOf, type Schemas } from '../api.ts'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { Page, useQuery } from '../parts/page.tsx'
-import { number, Time } from '../parts/time.tsx'
+import { duration, number, Time } from '../parts/time.tsx'
 import { may, role } from '../session.ts'
 import { EndpointStates } from './endpoint-states.tsx'
 import { Plot } from './plot.tsx'
@@ -115,12 +115,18 @@ function DeliveryPlots({ series, oldestDueAt, hours }: DeliveryPlotsProps) {
           value={<Time at={oldestDueAt} none="none" isShort />}
           {...(oldestDueAt !== null && { href: '/console/deliveries?status=pending' })}
         />
-        <Figure title="Slowest p95" value={slowest === 0 ? 'none' : `${number(slowest)} ms`} />
+        <Figure title="Slowest p95" value={slowest === 0 ? 'none' : latencyText(slowest)} />
       </dl>
       <Plot title="Deliveries" times={times} lines={outcomes} />
       <Plot title="Time to receipt" times={times} lines={latency} unit=" ms" />
     </>
   )
+}
+
+const maxShownMs = 10_000
+
+function latencyText(ms: number): string {
+  return ms < maxShownMs ? `${number(ms)} ms` : duration(ms / 1000)
 }
 
 interface ContactPlotProps {
