@@ -111,7 +111,9 @@ function Checks({ title, name, of, filters: { [name]: chosen = [] }, note, chang
       {all.map((one) => (
         <label key={one.id} class="check">
           <input type="checkbox" name={name} value={String(one.id)} defaultChecked={chosen.includes(one.id)} />{' '}
-          {one.name}
+          <span class="cut" title={one.name}>
+            {one.name}
+          </span>
         </label>
       ))}
     </fieldset>

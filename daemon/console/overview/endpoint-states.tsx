@@ -20,7 +20,10 @@ export function EndpointStates({ states }: { states: Schemas['EndpointStates'] }
         <ul class="chips">
           {first_failing.map((endpoint) => (
             <li key={endpoint.id}>
-              <EndpointState endpoint={endpoint} /> <a href={`${hooksPath}/${endpoint.id}`}>{endpoint.url}</a>
+              <EndpointState endpoint={endpoint} />
+              <a class="cut" href={`${hooksPath}/${endpoint.id}`} title={endpoint.url}>
+                {endpoint.url}
+              </a>
             </li>
           ))}
           {failing > first_failing.length && <li class="muted">and {number(failing - first_failing.length)} more</li>}

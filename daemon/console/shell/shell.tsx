@@ -123,7 +123,7 @@ function Brand() {
     )
   }, [token.value])
   return (
-    <a class="brand" href={isPortal ? '/portal' : '/'}>
+    <a class="brand cut" href={isPortal ? '/portal' : '/'} title={isPortal ? name : undefined}>
       {name}
     </a>
   )

@@ -6,6 +6,7 @@ import { type Column, Table, timeColumn } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 import { hooksPath } from '../session.ts'
 import { eventTypes } from './create-endpoint.tsx'
+import { EventName } from './event-name.tsx'
 
 type Status = Schemas['Delivery']['status']
 type EventType = Schemas['Delivery']['event_type']
@@ -92,7 +93,7 @@ function columnsOf(
       title: 'Delivery',
       cell: ({ id, event_type, endpoint_id }) => (
         <a href={`${hooksPath}/${endpointId ?? endpoint_id}/deliveries/${id}`} data-row>
-          {event_type} <span class="muted">#{id}</span>
+          <EventName of={event_type} /> <span class="muted">#{id}</span>
         </a>
       ),
     },

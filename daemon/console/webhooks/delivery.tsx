@@ -6,6 +6,7 @@ import { RecordPage, useRecordId } from '../parts/record.tsx'
 import { number, Time } from '../parts/time.tsx'
 import { hooksPath } from '../session.ts'
 import { DeliveryStatus } from './delivery-table.tsx'
+import { EventName } from './event-name.tsx'
 
 /** The page reloads while an attempt is under way, or is due within this time. */
 const soonMs = 60_000
@@ -75,7 +76,9 @@ function DeliveryView({ delivery, endpoint }: DeliveryViewProps) {
       <dl class="facts">
         <dt>Event</dt>
         <dd>
-          <code>{delivery.event_type}</code>
+          <code>
+            <EventName of={delivery.event_type} />
+          </code>
         </dd>
         <dt>Status</dt>
         <dd>

@@ -10,6 +10,7 @@ import { number, Time } from '../parts/time.tsx'
 import { hooksPath } from '../session.ts'
 import { DeliveryFilters, DeliveryTable, deliveryQuery, useDeliveryQuery } from './delivery-table.tsx'
 import { EndpointState } from './endpoints.tsx'
+import { EventName } from './event-name.tsx'
 import { Recover } from './recover.tsx'
 import { Rotate } from './rotate.tsx'
 
@@ -134,7 +135,9 @@ function EndpointView({ endpoint, reload }: { endpoint: Schemas['Endpoint']; rel
         <dt>Events</dt>
         <dd class="names">
           {endpoint.events.map((type) => (
-            <code key={type}>{type}</code>
+            <code key={type}>
+              <EventName of={type} />
+            </code>
           ))}
         </dd>
       </dl>

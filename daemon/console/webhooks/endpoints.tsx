@@ -32,10 +32,14 @@ const columns: readonly Column<Schemas['Endpoint']>[] = [
     title: 'URL',
     cell: ({ id, url, description }) => (
       <>
-        <a href={`${hooksPath}/${id}`} data-row>
+        <a href={`${hooksPath}/${id}`} title={url} data-row>
           {url}
         </a>
-        {description !== '' && <small>{description}</small>}
+        {description !== '' && (
+          <small class="cut" title={description}>
+            {description}
+          </small>
+        )}
       </>
     ),
   },
