@@ -45,7 +45,8 @@ export async function detailOf(ctx: Context, endpointId: number, id: number, act
 }
 
 /**
- * Sends a delivery again: one attempt now, then the retry schedule from its start. A pending delivery becomes due now.
+ * Sends a delivery again: one attempt now, then the retry schedule from its start. A pending delivery becomes due now. If
+ * an attempt is running, the next one follows it, unless the running one succeeds.
  *
  * @throws MailkeepError `not_found`; `validation_failed`: the endpoint is inactive, or the payload was erased.
  */

@@ -171,9 +171,9 @@ export const findDeliveryDetail = statement({ endpoint_id: int, id: int }, (db, 
 /**
  * Makes a delivery pending and due now.
  *
- * - Pending before: it keeps its position in the retry schedule.
- * - Claimed (its attempt is running, and it was held during that): it keeps its claim and its position. The outcome of the
- *   attempt decides when it is due.
+ * - Claimed (its attempt is running): it keeps its claim. `attempts_before` equals `attempts`, which no other claimed
+ *   delivery has. So `recordAttempts` knows that it is due after the attempt, unless that was final.
+ * - Pending and not claimed: it keeps its position in the retry schedule.
  * - Otherwise: it starts the retry schedule from the beginning.
  */
 const dueNow = (p: { now: unknown }) => ({
@@ -181,15 +181,14 @@ const dueNow = (p: { now: unknown }) => ({
   due_at: sql<string>`case when claim is null then ${p.now} else due_at end`,
   scheduled_at: sql<string>`case when claim is null then ${p.now} else scheduled_at end`,
   ended_at: null,
-  attempts_before: sql<number>`case when status = 'pending' or claim is not null then attempts_before else attempts end`,
+  attempts_before: sql<number>`case when status = 'pending' and claim is null then attempts_before else attempts end`,
 })
 
 export const reschedule = statement({ id: int, now: time }, (db, p) =>
   db
     .updateTable('mailkeep_delivery')
     .set({ ...dueNow(p), delivered_at: null })
-    .where('id', '=', p.id)
-    .where((eb) => eb.or([eb('status', '<>', 'pending'), eb('claim', 'is', null)])),
+    .where('id', '=', p.id),
 )
 
 export const rescheduleMany = statement({ ids: ints, now: time }, (db, p, dialect) =>

@@ -32,11 +32,13 @@ const outcome = {
   response_status: nullable(int),
   error: nullable(text),
   delivered_at: nullable(time),
+  rescheduled: nullable(int),
 }
 
 /**
  * Updates each delivery only if its claim is still current, and returns the ids of these. A delivery that was put on hold
- * during the attempt stays held, unless the attempt was final.
+ * during the attempt stays held, unless the attempt was final. `rescheduled`: 1 updates only deliveries that were
+ * redelivered or recovered during the attempt, 0 only the others, null all.
  */
 const recordOutcomes = statement.each(
   outcome,
@@ -53,7 +55,9 @@ const recordOutcomes = statement.each(
       response_status = coalesce(${item.response_status}, mailkeep_delivery.response_status),
       error = ${item.error},
       delivered_at = ${item.delivered_at}
-    ${from} where mailkeep_delivery.id = ${item.id} and mailkeep_delivery.claim = ${item.claim}`,
+    ${from} where mailkeep_delivery.id = ${item.id} and mailkeep_delivery.claim = ${item.claim}
+      and (${item.rescheduled} is null or ${item.rescheduled} =
+        case when mailkeep_delivery.attempts_before = mailkeep_delivery.attempts then 1 else 0 end)`,
   'mailkeep_delivery.id',
 )
 
@@ -82,8 +86,7 @@ const updateEndpointHealth = statement(
  */
 export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[]): Promise<FinishedAttempt[]> {
   if (finished.length === 0) return []
-  const ids = new Set(await recordOutcomes(tx, finished.map(outcomeOf)))
-  const recorded = finished.filter(({ task }) => ids.has(task.id))
+  const recorded = await recordDeliveries(tx, finished)
   const attempts = recorded.filter((attempt) => attempt.outcome.kind !== 'refused').map(attemptOf)
   if (attempts.length > 0) tx.transaction.defer(insertAttempts(tx, attempts))
   const tallies = new Map<number, EndpointTally>()
@@ -99,13 +102,37 @@ export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[
   return recorded
 }
 
+/** @returns The attempts whose claim was current, each with what follows it. */
+async function recordDeliveries(tx: Tx, finished: readonly FinishedAttempt[]): Promise<FinishedAttempt[]> {
+  const usual = finished.map((attempt) => outcomeOf(attempt, isFinal(attempt) ? null : 0))
+  const ids = new Set(await recordOutcomes(tx, usual))
+  if (ids.size === finished.length) return [...finished]
+  // The others have lost their claim, or were rescheduled during the attempt.
+  const others = finished.filter(({ task }) => !ids.has(task.id)).map((attempt) => outcomeOf(dueNow(attempt), 1))
+  const rescheduled = new Set(await recordOutcomes(tx, others))
+  return finished.flatMap((attempt) => {
+    if (ids.has(attempt.task.id)) return [attempt]
+    return rescheduled.has(attempt.task.id) ? [dueNow(attempt)] : []
+  })
+}
+
+function dueNow(attempt: FinishedAttempt): FinishedAttempt {
+  return { ...attempt, disposition: { status: 'pending', delayMs: 0 } }
+}
+
+/** Whether the delivery ends with this attempt, even if it was rescheduled during the attempt. */
+function isFinal({ outcome, disposition }: FinishedAttempt): boolean {
+  if (disposition.status === 'failed') return disposition.disable || outcome.kind === 'refused'
+  return disposition.status === 'success'
+}
+
 function logFailure({ logger }: Tx, { task, outcome, disposition }: FinishedAttempt): void {
   const { clientId: client_id, endpointId: endpoint_id, uuid, eventType: event_type, attempt } = task
   const fields = { client_id, endpoint_id, delivery: uuid, event_type, attempt, reason: errorOf(outcome, disposition) }
   logger.warn(fields, 'a delivery failed and will not be retried')
 }
 
-function outcomeOf({ task, outcome, disposition, endedMs }: FinishedAttempt) {
+function outcomeOf({ task, outcome, disposition, endedMs }: FinishedAttempt, rescheduled: 0 | 1 | null) {
   const endedAt = timestamp(endedMs)
   const isRetried = disposition.status === 'pending'
   return {
@@ -120,6 +147,7 @@ function outcomeOf({ task, outcome, disposition, endedMs }: FinishedAttempt) {
     response_status: responseStatusOf(outcome),
     error: errorOf(outcome, disposition),
     delivered_at: disposition.status === 'success' ? endedAt : null,
+    rescheduled,
   }
 }
 
