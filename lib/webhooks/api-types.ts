@@ -104,14 +104,15 @@ export interface WebhooksApi {
 /** `mailkeep.forClient(id).events` */
 export interface EventsApi {
   /**
-   * Raises an event about mail that the host app sends by itself.
+   * Raises an event about mail that the host app sends by itself. If `data.contact.id` is a contact of the client, the event is
+   * erased with it.
    *
    * @throws MailkeepError `validation_failed`: also when its body would be larger than 64 KiB.
    */
   raise(input: EventInput): Promise<void>
   /**
    * Raises up to 1,000 events about mail that the host app sends by itself, at a fraction of the cost of one by one. An
-   * event that is refused does not stop the others. Each transaction stores some hundreds of events. After an error the
+   * event that is refused does not stop the others. As with `raise`, an event that shows a contact is erased with it. Each transaction stores some hundreds of events. After an error the
    * events before it stay raised; repeat the call with an idempotency key to raise each once.
    *
    * @param input The events, or an object with them.

@@ -8,7 +8,7 @@ import { withCommas } from '../limits.ts'
 import { closedObject, isRecord, noRecordMessage, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { checkBody } from './event-body.ts'
-import { countSubscribed, type EventEndpoints, findEventEndpoints, raiseAllTo } from './outbox.ts'
+import { countSubscribed, type EventEndpoints, findEventEndpoints, raiseAllTo, withContacts } from './outbox.ts'
 import { type EventInput, HostEvent } from './schema.ts'
 
 /** Maximum events of a call. */
@@ -44,7 +44,7 @@ interface ParsedEvent extends EventInput {
 
 /**
  * Raises up to 1,000 events about mail that the host app sends by itself, at a fraction of the cost of one by one. An
- * event that is refused does not stop the others. Each transaction stores some hundreds of events. After an error the
+ * event that is refused does not stop the others. As with `raise`, an event that shows a contact is erased with it. Each transaction stores some hundreds of events. After an error the
  * events before it stay raised; repeat the call with an idempotency key to raise each once.
  *
  * @param input The events, or an object with them.
@@ -103,6 +103,6 @@ function* transactionsOf(events: readonly ParsedEvent[], endpoints: EventEndpoin
 }
 
 async function raiseBatch(tx: Tx, batch: readonly ParsedEvent[]): Promise<void> {
-  const occurrences = batch.map(({ type, data }) => ({ type, data, contactId: null }))
+  const occurrences = await withContacts(tx, batch)
   await raiseAllTo(tx, await findEventEndpoints(tx), occurrences)
 }

@@ -13,7 +13,7 @@ import { deactivate, holdDeliveries } from './dispatch/pause.ts'
 import { checkBody } from './event-body.ts'
 import { newSecret } from './http/signature.ts'
 import { urlProblem } from './http/url-rule.ts'
-import { raise, storeEventFor } from './outbox.ts'
+import { raise, storeEventFor, withContacts } from './outbox.ts'
 import * as queries from './queries.ts'
 import {
   type Delivery,
@@ -186,14 +186,18 @@ async function countTest(tx: Tx): Promise<void> {
 }
 
 /**
- * Raises an event about mail that the host app sends by itself.
+ * Raises an event about mail that the host app sends by itself. If `data.contact.id` is a contact of the client, the event is
+ * erased with it.
  *
  * @throws MailkeepError `validation_failed`: also when its body would be larger than 64 KiB.
  */
 export async function raiseEvent(ctx: Context, input: EventInput): Promise<void> {
   const { type, data: given } = parse(HostEvent, input)
   const { data } = checkBody(type, given) // even if no endpoint subscribes to it
-  return transact(ctx, (tx) => raise(tx, type, data, null))
+  return transact(ctx, async (tx) => {
+    const [event] = await withContacts(tx, [{ data }])
+    await raise(tx, type, data, event!.contactId)
+  })
 }
 
 /** Returns the endpoint's row, with its sealed secret. */

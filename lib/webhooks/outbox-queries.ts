@@ -1,6 +1,6 @@
 import { type Expression, sql } from 'kysely'
 import type { Dialect } from '../storage/dialect.ts'
-import { int, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
+import { int, ints, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
 import type { DeliveryStatus, EndpointKind } from './schema.ts'
 
 /** Lists the endpoints of a client, and the handlers. They are few, so their types are not compared in the database. */
@@ -13,6 +13,13 @@ export const listEventEndpoints = statement.all({ client_id: int }, (db, p) =>
       // The handlers: they have no client.
       eb.selectFrom('mailkeep_endpoint').select(['id', 'kind', 'active', 'events']).where('client_id', 'is', null),
     ),
+)
+
+/** Finds which of these contacts the client has. `unindexed`: SQLite would scan all contacts of the client. */
+export const findContacts = statement.all(
+  { client_id: int, ids: ints },
+  (_, p, dialect) => sql<{ id: number }>`select id from mailkeep_contact
+    where ${dialect.inList(sql.ref('id'), p.ids)} and ${dialect.unindexed(sql.ref('client_id'))} = ${p.client_id}`,
 )
 
 export const insertEvent = statement.inserted(

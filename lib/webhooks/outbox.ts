@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { groupBy } from '../collections.ts'
+import { distinct, groupBy } from '../collections.ts'
 import { type Context, now, type RaisedEvent, type Tx } from '../context.ts'
+import { isRecord } from '../parse.ts'
 import type { Timestamp } from '../time.ts'
 import { bodyOf } from './event-body.ts'
 import * as queries from './outbox-queries.ts'
@@ -151,6 +152,29 @@ interface Occurrence {
 /** The data of one event, with its type. */
 export interface TypedOccurrence extends Occurrence {
   readonly type: EventType
+}
+
+/**
+ * Returns events of the host with the contact that each one shows: `data.contact.id`, if the client has this contact. So
+ * they are erased with it. The contacts are not locked, because the second pass of an erasure finds these events.
+ */
+export async function withContacts<E extends { readonly data: object }>(
+  tx: Tx,
+  events: readonly E[],
+): Promise<(E & Occurrence)[]> {
+  const ids = distinct(events.flatMap(({ data }) => shownContact(data) ?? []))
+  const found = ids.length === 0 ? [] : await queries.findContacts(tx, { client_id: tx.clientId, ids })
+  const known = new Set(found.map(({ id }) => id))
+  return events.map((event) => {
+    const id = shownContact(event.data)
+    return { ...event, contactId: id !== undefined && known.has(id) ? id : null }
+  })
+}
+
+function shownContact(data: object): number | undefined {
+  const { contact } = data as { contact?: unknown }
+  const id = isRecord(contact) ? contact.id : undefined
+  return Number.isSafeInteger(id) ? (id as number) : undefined
 }
 
 /** Same as `raiseTo`, for many events in a few statements for each type. */

@@ -196,6 +196,47 @@ overHttp('events', (open) => {
     )
   })
 
+  for (const path of ['/events', '/events/batch']) {
+    test(`of the host application that show a contact are erased with it, from ${path}`, async (t) => {
+      const { call, data, endpointId, person } = await openEvents(open, t)
+      const [erased, kept] = [person(), person()]
+      const contacts = []
+      for (const someone of [erased, kept]) {
+        await someone.join()
+        contacts.push(await someone.get())
+      }
+      const events = contacts.map((contact) => ({ type: 'newsletter.sent', data: { contact } }))
+      if (path === '/events') for (const body of events) await data(202, 'POST', path, { body })
+      else await data(202, 'POST', path, { body: { events } })
+      const at = `/webhook-endpoints/${endpointId}/deliveries`
+      const [other, own] = await data(200, 'GET', at, { query: { event_type: 'newsletter.sent' } })
+      const { deliveries } = await data(200, 'GET', `/contacts/${contacts[0].id}/data`)
+      assert.deepEqual(
+        deliveries.map(({ event_type }: { event_type: string }) => event_type),
+        [s, 'newsletter.sent'],
+      )
+      await erased.erase()
+      await data(200, 'PATCH', `/webhook-endpoints/${endpointId}`, { body: { active: true } })
+      assertInvalid(await call('POST', `${at}/${own.id}/redeliver`), 'payload')
+      const { status, payload } = await data(200, 'GET', `${at}/${own.id}`)
+      assert.deepEqual([status, payload], ['failed', null])
+      assert.deepEqual((await data(200, 'GET', `${at}/${other.id}`)).payload.data.contact, contacts[1])
+    })
+  }
+
+  test('of the host application with an id that is no contact of the client are sent', async (t) => {
+    const { addTenant, data, receiver } = await openEvents(open, t)
+    const hook = await receiver()
+    await data(201, 'POST', '/webhook-endpoints', { body: { url: hook.url(), events: hostTypes } })
+    const foreign = await (await addTenant()).data(200, 'POST', '/contacts', { body: { email: 'x@example.org' } })
+    for (const id of [foreign.id, 999999, 0, -1, 1.5, '1', null, [1], { id: 1 }]) {
+      const given = { contact: { id } }
+      await data(202, 'POST', '/events', { body: { type: 'newsletter.sent', data: given } })
+      await data(202, 'POST', '/events/batch', { body: { events: [{ type: 'newsletter.sent', data: given }] } })
+      for (let n = 0; n < 2; n++) assert.deepEqual((await hook.next()).body.data, given)
+    }
+  })
+
   test('that the host application may not raise, or with invalid data, are refused and not recorded', async (t) => {
     const { call, recorded } = await openEvents(open, t)
     const [type, data] = ['newsletter.sent', {}]

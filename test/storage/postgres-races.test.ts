@@ -404,6 +404,19 @@ onPostgres('while a transaction of the host is open', () => {
     assert.notEqual((await acme!.sequences.enrolments(id)).data[0]!.due_at, null)
   })
 
+  test('a contact is erased, and an event that was raised there goes with it', async (t) => {
+    const place = await openSeveral(t)
+    const [acme] = place.clients
+    await acme!.webhooks.createEndpoint({ url: 'http://127.0.0.1:9/', events: ['newsletter.sent'] })
+    const { id, email } = (await acme!.contacts.upsert(address)).contact
+    const { client, commit } = await beginHosted(t, place)
+    await client.events.raise({ type: 'newsletter.sent', data: { contact: { id, email } } })
+    await acme!.contacts.delete(id)
+    await commit()
+    await runSecondPass(place)
+    assert.deepEqual(await place.ask('select body, contact_id from mailkeep_event'), [{ body: '', contact_id: null }])
+  })
+
   test('a message to a contact that is erased there is written, and does not name the contact afterwards', async (t) => {
     const place = await openSeveral(t, 1, { mail, publicUrl: 'https://mail.example.com' })
     const [acme] = place.clients

@@ -8,6 +8,7 @@ export const eventExtensions: readonly Route[] = [
     role: 'admin',
     name: 'raiseEvent',
     summary: 'Raise an event about mail that the host app sends by itself',
+    description: 'If `data.contact.id` is a contact of the client, the event is erased with it.',
     body: 'EventInput',
     answers: { 202: { record: 'RaisedEvent', description: 'The event was raised.' } },
     call: async ({ client, body }) => {
@@ -22,7 +23,7 @@ export const eventExtensions: readonly Route[] = [
     name: 'raiseEvents',
     summary: 'Raise up to 1,000 events about mail that the host app sends by itself',
     description:
-      'An event that is refused does not stop the others. With an `Idempotency-Key` the whole batch is one transaction, and a repeat raises nothing again.',
+      'An event that is refused does not stop the others. If `data.contact.id` of an event is a contact of the client, the event is erased with it. With an `Idempotency-Key` the whole batch is one transaction, and a repeat raises nothing again.',
     body: 'EventBatchInput',
     answers: { 202: { records: 'EventResult', description: 'The result of each event, in their order.' } },
     call: async ({ client, body }) => accepted(await client.events.raiseMany(body)),
