@@ -5176,7 +5176,7 @@ export interface components {
              * @enum {string}
              */
             status: "pending" | "running" | "done" | "stopped";
-            /** @description Deliveries found when the recovery started. */
+            /** @description Deliveries found when the recovery started. Once it is `done`, the same as `done`. */
             total: number;
             /** @description Deliveries queued again so far. */
             done: number;

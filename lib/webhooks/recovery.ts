@@ -23,7 +23,7 @@ export interface Recovery {
   id: number
   /** `stopped`: the endpoint was switched off or deleted during the recovery. */
   status: 'pending' | 'running' | 'done' | 'stopped'
-  /** Number of deliveries found at the start. */
+  /** Number of deliveries found at the start. At the end `done`: others may have been queued or deleted otherwise. */
   total: number
   /** Number of deliveries queued again so far. */
   done: number
@@ -35,7 +35,7 @@ export const recoveryFields: RecordFields<Recovery> = {
     namesOf<Recovery['status']>({ pending: true, running: true, done: true, stopped: true }),
     '`stopped`: the endpoint was switched off or deleted during the recovery.',
   ),
-  total: described(Count, 'Deliveries found when the recovery started.'),
+  total: described(Count, 'Deliveries found when the recovery started. Once it is `done`, the same as `done`.'),
   done: described(Count, 'Deliveries queued again so far.'),
 }
 
@@ -99,7 +99,9 @@ async function recoverBatch(tx: Tx, job: Job): Promise<JobResult> {
   const queued = active ? await rescheduleBatch(tx, job.targetId, state) : []
   const status = !active ? 'stopped' : queued.length < maxRowsPerBatch ? 'done' : 'running'
   const { ended_at: since, id: after_id } = queued.at(-1) ?? { ended_at: state.since, id: state.after_id }
-  const next: RecoveryState = { ...state, since, after_id, done: state.done + queued.length, status }
+  const count = state.done + queued.length
+  const total = status === 'done' ? count : state.total
+  const next: RecoveryState = { ...state, since, after_id, total, done: count, status }
   tx.transaction.afterCommit(tx.local.webhooks.wake)
   return status === 'running' ? again(next) : done(next)
 }

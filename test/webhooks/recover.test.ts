@@ -173,6 +173,33 @@ onEveryDatabase('recover', (open) => {
     await assert.rejects(mk.acme.webhooks.recover(99, since(mk)), (e) => isMailkeepError(e, 'not_found'))
   })
 
+  test('ends with a total of what it has queued, if another recovery has queued the rest', async (t) => {
+    const mk = await open(t, { start: false })
+    const { id } = await addEndpoint(mk, 'http://127.0.0.1:9/')
+    await mk.acme.webhooks.updateEndpoint(id, { active: false })
+    await raise(mk)
+    await copies(mk, 599)
+    await mk.acme.webhooks.updateEndpoint(id, { active: true })
+    const { answer } = await mk.acme.withIdempotencyKey('both', {}, async ({ webhooks }) => [
+      await webhooks.recover(id, since(mk)),
+      await webhooks.recover(id, since(mk)),
+    ])
+    assert.deepEqual(
+      answer.map(({ total }) => total),
+      [600, 600],
+    )
+    const ended = []
+    for (const recovery of answer) ended.push(await recovered(mk, id, recovery.id))
+    assert.deepEqual(
+      ended.map(({ status, total, done }) => [status, total - done]),
+      [
+        ['done', 0],
+        ['done', 0],
+      ],
+    )
+    assert.equal(ended[0]!.done + ended[1]!.done, 600)
+  })
+
   test('stops when the endpoint is disabled in the middle', async (t) => {
     const mk = await open(t, { start: false })
     const { id } = await addEndpoint(mk, 'http://127.0.0.1:9/')
