@@ -139,7 +139,9 @@ async function reply(state: ServerState, exchange: HttpExchange, answer: Respond
   const answered = await answer(request).finally(() => releaseBody(exchange))
   const aborted = req.socket.destroyed
   const response = aborted ? answered : await withinBudget(state, exchange, request, answered)
-  send(exchange, response, closes || state.closing !== undefined, state.limits)
+  // Node discards what it has read behind a request to upgrade. So the client must not expect an answer to that.
+  const closeAfter = closes || state.closing !== undefined || req.headers.upgrade !== undefined
+  send(exchange, response, closeAfter, state.limits)
   const ms = performance.now() - startedMs
   // Logs get the route's pattern: the path as sent may hold personal data.
   const { status, route = 'unknown' } = response

@@ -490,11 +490,14 @@ test('garbage after a request does not replace its answer', async (t) => {
   assert.match(wire.received, /^HTTP\/1.1 200 .*\{"first":true\}$/s)
 })
 
-test('a request to upgrade is treated as an ordinary one', async (t) => {
+test('a request to upgrade is treated as an ordinary one, after which the connection ends', async (t) => {
   const { server } = await open(t)
   const wire = dial(t, server)
-  wire.socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
-  await until(wire, /^HTTP\/1.1 200 /)
+  const body = 'Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}'
+  wire.socket.write(`POST / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n${body}${get('/next')}`)
+  await wire.closed
+  assert.match(wire.received, /^HTTP\/1.1 200 .*\r\nConnection: close\r\n/s)
+  assert.equal(wire.received.match(/HTTP\/1.1/g)?.length, 1)
 })
 
 test('an API that throws unexpectedly costs only its caller the connection', async (t) => {
