@@ -14,7 +14,7 @@ import { msOf, timestamp } from '../time.ts'
 import { findEventEndpoints, isWanted, raiseTo } from '../webhooks/outbox.ts'
 import { requireExists } from './audience.ts'
 import { skipPendingSteps } from './message-queries.ts'
-import { isPast, nextPlace, type Place } from './places.ts'
+import { atStart, nextPlace, type Place, type Progress, passedSteps, progressAfter } from './places.ts'
 import * as queries from './sequence-queries.ts'
 import { type Enrolment, type EnrolmentInput, NewEnrolment, sequenceSummaryFrom } from './sequence-schema.ts'
 import { getSequenceSummary, lockSequence } from './sequences.ts'
@@ -65,7 +65,7 @@ export async function enrolContact(ctx: Context, sequenceId: number, input: Enro
     const places = await queries.listPlaces(tx, { sequence_id: sequenceId })
     const key = { sequence_id: sequenceId, contact_id: contact.id }
     const since = now(tx)
-    const due_at = dueAfter(nextPlace(places, null), since)
+    const due_at = dueAfter(nextPlace(places, atStart), since)
     // A contact who is not on the list cannot leave it.
     const is_member = contact.lists.some(({ id }) => id === list_id)
     const isNew = await queries.enrol(tx, { client_id: tx.clientId, ...key, is_member, since, due_at })
@@ -142,8 +142,9 @@ export async function advance(tx: Tx, { sequenceId, contactId, stepId, messageId
     })
     await raiseFor(tx, 'sequence_step.sent', contactId, more)
   }
-  if (!enrolment || isPast(places, enrolment.last_step_id, stepId)) return
-  await saveProgress(tx, { id: enrolment.id, contactId, summary, places, lastStepId: stepId, since: now(tx) })
+  if (!enrolment || passedSteps(places, enrolment).has(stepId)) return
+  const progress = progressAfter(places, enrolment, stepId)
+  await saveProgress(tx, { id: enrolment.id, contactId, summary, places, progress, since: now(tx) })
 }
 
 interface StepDone {
@@ -154,22 +155,23 @@ interface StepDone {
   readonly isSent: boolean
 }
 
-interface Progress {
+interface ProgressToSave {
   readonly id: number
   readonly contactId: number
   readonly summary: ReturnType<typeof sequenceSummaryFrom>
   readonly places: readonly Place[]
-  readonly lastStepId: number | null
+  readonly progress: Progress
   readonly since: string
 }
 
 /** Saves the place of an enrolment and when its next step is due. Without one it is completed, unless it is at the start. */
-export async function saveProgress(tx: Tx, progress: Progress): Promise<void> {
-  const { id, contactId, summary, places, lastStepId, since } = progress
-  const next = nextPlace(places, lastStepId)
-  const isDone = !next && lastStepId !== null
+export async function saveProgress(tx: Tx, fields: ProgressToSave): Promise<void> {
+  const { id, contactId, summary, places, progress, since } = fields
+  const { last_step_id, passed_ids } = progress
+  const next = nextPlace(places, progress)
+  const isDone = !next && last_step_id !== null
   const status = isDone ? 'completed' : 'active'
-  const saved = { id, status, last_step_id: lastStepId, since, due_at: dueAfter(next, since) } as const
+  const saved = { id, status, last_step_id, passed_ids, since, due_at: dueAfter(next, since) } as const
   const isSaved = (await queries.saveProgress(tx, saved)) > 0
   if (isSaved && isDone) await raiseFor(tx, 'sequence.completed', contactId, async () => ({ sequence: summary }))
 }
@@ -198,13 +200,15 @@ async function rescheduleBatch(tx: Tx, { targetId: sequence_id, state }: Job): P
   if (!sequence) return done()
   const places = await queries.listPlaces(tx, { sequence_id })
   const rows = await queries.listWaiting(tx, { sequence_id, after, limit: maxRowsPerBatch })
-  const enrolments: { id: number; due_at: string | null }[] = []
-  for (const { id, contact_id, last_step_id, since } of rows) {
-    const next = nextPlace(places, last_step_id)
-    if (next || last_step_id === null) enrolments.push({ id, due_at: dueAfter(next, since) })
-    else {
+  const enrolments: { id: number; due_at: string | null; passed_ids: string | null }[] = []
+  for (const { id, contact_id, since, ...stored } of rows) {
+    const progress = progressAfter(places, stored, stored.last_step_id)
+    const next = nextPlace(places, progress)
+    if (next || progress.last_step_id === null) {
+      enrolments.push({ id, due_at: dueAfter(next, since), passed_ids: progress.passed_ids })
+    } else {
       const summary = sequenceSummaryFrom(sequence)
-      await saveProgress(tx, { id, contactId: contact_id, summary, places, lastStepId: last_step_id, since })
+      await saveProgress(tx, { id, contactId: contact_id, summary, places, progress, since })
     }
   }
   if (enrolments.length > 0) await queries.setDue(tx, enrolments)
@@ -217,12 +221,10 @@ export function dueAfter(place: Pick<Place, 'delay_seconds'> | undefined, since:
   return place ? timestamp(msOf(since) + place.delay_seconds * 1000) : null
 }
 
-interface EnrolmentRow extends Omit<Enrolment, 'next_step_id'> {
-  last_step_id: number | null
-}
+interface EnrolmentRow extends Omit<Enrolment, 'next_step_id'>, Progress {}
 
 function enrolmentFrom(row: EnrolmentRow, places: readonly Place[]): Enrolment {
-  const { id, sequence_id, contact_id, contact_email, status, reason, last_step_id, due_at, created_at } = row
-  const next_step_id = status === 'active' ? (nextPlace(places, last_step_id)?.id ?? null) : null
+  const { id, sequence_id, contact_id, contact_email, status, reason, due_at, created_at } = row
+  const next_step_id = status === 'active' ? (nextPlace(places, row)?.id ?? null) : null
   return { id, sequence_id, contact_id, contact_email, status, reason, next_step_id, due_at, created_at }
 }

@@ -6,20 +6,74 @@ export interface Place {
   readonly position: number
   readonly is_removed: boolean
   readonly delay_seconds: number
+  /** Its rank when steps were moved past each other for the first time since it exists; null if none were. */
+  readonly moved_rank: number | null
 }
 
-/** Returns the first step after a step, which may be removed; without one, the first step. */
-export function nextPlace<P extends Place>(places: readonly P[], lastStepId: number | null): P | undefined {
-  const last = lastStepId === null ? 0 : (places.find(({ id }) => id === lastStepId)?.position ?? 0)
-  return places.find(({ position, is_removed }) => !is_removed && position > last)
+/** The steps that an enrolment has behind it. */
+export interface Progress {
+  /** The last step that is done; null before the first. */
+  readonly last_step_id: number | null
+  /** JSON ids of the steps that are done or left out; null if steps were not moved before the last one was done. */
+  readonly passed_ids: string | null
 }
 
-/** Returns whether a contact whose last step is `lastStepId` is past a step. A removed step is after those at its position. */
-export function isPast(places: readonly Place[], lastStepId: number | null, stepId: number): boolean {
-  const last = places.find(({ id }) => id === lastStepId)
-  const step = places.find(({ id }) => id === stepId)
-  if (!last || !step || last.id === step.id) return last !== undefined && last.id === step?.id
-  return step.position < last.position || (step.position === last.position && !step.is_removed)
+export const atStart: Progress = { last_step_id: null, passed_ids: null }
+
+/** Orders the steps by their places. A removed step comes after the one at its position. */
+function rankOf({ position, is_removed }: Place): number {
+  return 2 * position + (is_removed ? 1 : 0)
+}
+
+/**
+ * Returns the ids of the steps that a contact is past. Those are the steps up to its last one. If steps were moved past each
+ * other, they are those up to its last one before the move, those done since, and the new steps before its last one.
+ */
+export function passedSteps(places: readonly Place[], { last_step_id, passed_ids }: Progress): Set<number> {
+  const last = places.find(({ id }) => id === last_step_id)
+  if (!last) return new Set()
+  const done = new Set<number>(passed_ids === null ? [last.id] : JSON.parse(passed_ids))
+  for (const step of places) {
+    const { id, moved_rank: rank } = step
+    if (rank === null) {
+      if (rankOf(step) < rankOf(last)) done.add(id)
+    } else if (passed_ids === null && last.moved_rank !== null && rank < last.moved_rank) done.add(id)
+  }
+  return done
+}
+
+/** Returns the first step that a contact is not past. */
+export function nextPlace<P extends Place>(places: readonly P[], progress: Progress): P | undefined {
+  const passed = passedSteps(places, progress)
+  return places.find(({ id, is_removed }) => !is_removed && !passed.has(id))
+}
+
+/** Returns the progress after a step. If steps were moved, it names all that the contact is past. */
+export function progressAfter(places: readonly Place[], progress: Progress, stepId: number | null): Progress {
+  if (stepId === null || places.every(({ moved_rank }) => moved_rank === null)) {
+    return { last_step_id: stepId, passed_ids: null }
+  }
+  return { last_step_id: stepId, passed_ids: JSON.stringify([...passedSteps(places, progress).add(stepId)]) }
+}
+
+/**
+ * Returns the ranks that steps get when some are moved past each other. A step that has one keeps it.
+ *
+ * @param places As they were before.
+ * @param kept The ids of the steps that stay, in their new order.
+ * @returns Empty if no step is moved past another.
+ */
+export function ranksBeforeMove(
+  places: readonly Place[],
+  kept: Iterable<number>,
+): { id: number; moved_rank: number }[] {
+  const positions = new Map(places.map(({ id, position }) => [id, position]))
+  const order = [...kept].map((id) => positions.get(id)!)
+  if (order.every((position, at) => at === 0 || position > order[at - 1]!)) return []
+  const highest = Math.max(0, ...places.map(({ moved_rank }) => moved_rank ?? 0))
+  return places
+    .filter(({ moved_rank }) => moved_rank === null)
+    .map((place) => ({ id: place.id, moved_rank: highest + rankOf(place) }))
 }
 
 /**

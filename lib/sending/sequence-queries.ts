@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { type BatchStep, batch, deleteRows, moveRows } from '../jobs/batches.ts'
 import { bool, int, ints, nullable, statement, text, time, word } from '../storage/statement.ts'
+import type { Progress } from './places.ts'
 import type { EnrolmentStatus, MessageStatus, SequenceStatus, SkipReason, StopReason } from './statuses.ts'
 
 const key = { client_id: int, id: int }
@@ -74,11 +75,17 @@ export const findStep = statement({ id: int }, (db, p) =>
 export const listPlaces = statement.all({ sequence_id: int }, (db, p) =>
   db
     .selectFrom('mailkeep_step')
-    .select(['id', 'position', 'is_removed', 'delay_seconds', 'version'])
+    .select(['id', 'position', 'is_removed', 'delay_seconds', 'version', 'moved_rank'])
     .where('sequence_id', '=', p.sequence_id)
     .orderBy('position')
     .orderBy('is_removed')
     .orderBy('id'),
+)
+
+export const setMovedRanks = statement.each(
+  { id: int, moved_rank: int },
+  (item, from) => sql`
+    update mailkeep_step set moved_rank = ${item.moved_rank} ${from} where mailkeep_step.id = ${item.id}`,
 )
 
 const content = { delay_seconds: int, subject: text, preheader: nullable(text), html: text, text: nullable(text) }
@@ -115,6 +122,7 @@ const enrolment = [
   'status',
   'reason',
   'last_step_id',
+  'passed_ids',
   'due_at',
   'created_at',
 ] as const
@@ -141,7 +149,7 @@ export const lockEnrolmentOfMessage = statement(
   (db, p, dialect) =>
     db
       .selectFrom('mailkeep_enrolment')
-      .select(['id', 'last_step_id'])
+      .select(['id', 'last_step_id', 'passed_ids'])
       .where('sequence_id', '=', p.sequence_id)
       .where('contact_id', '=', p.contact_id)
       .where('status', '=', sql.lit('active' as const))
@@ -158,7 +166,7 @@ export const enrol = statement(
   insert into mailkeep_enrolment (client_id, sequence_id, contact_id, status, is_member, since, due_at, created_at)
   values (${p.client_id}, ${p.sequence_id}, ${p.contact_id}, 'active', ${p.is_member}, ${p.since}, ${p.due_at}, ${p.since})
   on conflict (sequence_id, contact_id) do update set status = 'active', reason = null, last_step_id = null,
-    is_member = excluded.is_member, since = excluded.since, due_at = excluded.due_at
+    passed_ids = null, is_member = excluded.is_member, since = excluded.since, due_at = excluded.due_at
   where mailkeep_enrolment.status <> 'active' returning id`,
 )
 
@@ -207,7 +215,14 @@ export const stopEnrolment = statement.affected(
 
 /** Saves the place of an enrolment that is active. */
 export const saveProgress = statement.affected(
-  { id: int, status: word<EnrolmentStatus>(), last_step_id: nullable(int), since: time, due_at: nullable(time) },
+  {
+    id: int,
+    status: word<EnrolmentStatus>(),
+    last_step_id: nullable(int),
+    passed_ids: nullable(text),
+    since: time,
+    due_at: nullable(time),
+  },
   (db, { id, ...row }) =>
     db
       .updateTable('mailkeep_enrolment')
@@ -224,11 +239,17 @@ export const setUnderWay = statement({ ids: ints }, (db, p, dialect) =>
     .where(dialect.inList(sql.ref('id'), p.ids)),
 )
 
+interface Waiting extends Progress {
+  id: number
+  contact_id: number
+  since: string
+}
+
 /** Lists active enrolments that wait for a step, and not for the outcome of a message. */
 export const listWaiting = statement.all(
   { sequence_id: int, after: int, limit: int },
-  (_, p, dialect) => sql<{ id: number; contact_id: number; last_step_id: number | null; since: string }>`
-    select id, contact_id, last_step_id, since from mailkeep_enrolment as e
+  (_, p, dialect) => sql<Waiting>`
+    select id, contact_id, last_step_id, passed_ids, since from mailkeep_enrolment as e
     where sequence_id = ${p.sequence_id} and status = 'active' and id > ${p.after}
       and (due_at is not null or not exists (select 1 from mailkeep_message as m
         where m.sequence_id = e.sequence_id and m.contact_id = e.contact_id and m.status = 'pending'))
@@ -236,9 +257,9 @@ export const listWaiting = statement.all(
 )
 
 export const setDue = statement.each(
-  { id: int, due_at: nullable(time) },
+  { id: int, due_at: nullable(time), passed_ids: nullable(text) },
   (item, from) => sql`
-    update mailkeep_enrolment set due_at = ${item.due_at} ${from} where mailkeep_enrolment.id = ${item.id}`,
+    update mailkeep_enrolment set due_at = ${item.due_at}, passed_ids = ${item.passed_ids} ${from} where mailkeep_enrolment.id = ${item.id}`,
 )
 
 /** Inserts the message of a step. */

@@ -10,7 +10,7 @@ import { transact } from '../storage/transaction.ts'
 import { requireExists } from './audience.ts'
 import { clearSequence } from './deletion.ts'
 import { rescheduleSequence } from './enrolments.ts'
-import { removedPlaces } from './places.ts'
+import { ranksBeforeMove, removedPlaces } from './places.ts'
 import { type ResumeInput, ResumeOptions } from './schema.ts'
 import { requireContent, requireSender } from './sendable.ts'
 import * as queries from './sequence-queries.ts'
@@ -188,6 +188,8 @@ async function writeSteps(tx: Tx, id: number, steps: readonly NewStep[]): Promis
     if (!(await queries.updateStep(tx, { ...row, id: step.id }))) throw invalid(`steps.${at}.id`, 'No such step.')
     positions.set(step.id, index + 1)
   }
+  const moved = ranksBeforeMove(places, positions.keys())
+  if (moved.length > 0) await queries.setMovedRanks(tx, moved)
   for (const [stepId, position] of removedPlaces(places, positions)) {
     await queries.removeStep(tx, { id: stepId, position })
   }

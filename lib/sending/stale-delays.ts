@@ -4,7 +4,7 @@ import { now, type Tx } from '../context.ts'
 import { maxRowsPerBatch } from '../jobs/operations.ts'
 import { int, nullable, statement, time } from '../storage/statement.ts'
 import { dueAfter } from './enrolments.ts'
-import { nextPlace } from './places.ts'
+import { nextPlace, type Progress } from './places.ts'
 import { listPlaces } from './sequence-queries.ts'
 
 const listLongestDelays = statement.all(
@@ -18,8 +18,8 @@ const listLongestDelays = statement.all(
 /** Lists enrolments whose delay begins in the future and ends later than any delay of their sequence can. */
 const listStale = statement.all(
   { sequence_id: int, latest: time, now: time, limit: int },
-  (_, p, dialect) => sql<{ id: number; last_step_id: number | null }>`
-    select id, last_step_id from mailkeep_enrolment
+  (_, p, dialect) => sql<Progress & { id: number }>`
+    select id, last_step_id, passed_ids from mailkeep_enrolment
     where sequence_id = ${p.sequence_id} and status = 'active' and due_at > ${p.latest} and since > ${p.now}
     order by due_at limit ${p.limit} ${dialect.forUpdateSkipLocked}`,
 )
@@ -45,8 +45,8 @@ export async function restartStaleDelays(tx: Tx): Promise<number> {
     const rows = await listStale(tx, { sequence_id, latest: dueAfter(longest, since)!, now: since, limit })
     if (rows.length === 0) continue
     const places = await listPlaces(tx, { sequence_id })
-    for (const { id, last_step_id } of rows) {
-      enrolments.push({ id, due_at: dueAfter(nextPlace(places, last_step_id), since), since })
+    for (const row of rows) {
+      enrolments.push({ id: row.id, due_at: dueAfter(nextPlace(places, row), since), since })
     }
     if (enrolments.length >= maxRowsPerBatch) break
   }

@@ -50,6 +50,8 @@ export interface SendingTables {
     is_removed: Generated<StoredBoolean>
     /** Increases with each change of the content. */
     version: Generated<number>
+    /** Its rank when steps were moved past each other for the first time since it exists; null if none were. */
+    moved_rank: number | null
     delay_seconds: number
     subject: string
     preheader: string | null
@@ -67,6 +69,8 @@ export interface SendingTables {
     is_member: StoredBoolean
     /** The last step that is done; null before the first. */
     last_step_id: number | null
+    /** JSON ids of the steps that are done or left out; null if steps were not moved before the last one was done. */
+    passed_ids: string | null
     /** When that step was done, or the enrolment began. The delay of the next step counts from here. */
     since: string
     /** When the next step is due; null while its message is under way, and when there is no next step. */

@@ -165,6 +165,84 @@ onEveryDatabase('a contact who is enrolled again', (open) => {
   })
 })
 
+onEveryDatabase('the steps of a sequence in another order', (open) => {
+  type Steps = Sequence['steps']
+
+  async function openCourse(t: Parameters<typeof openMail>[0], done: number) {
+    const mail = await openMail(t, {}, open)
+    const [contact_id] = (await addAudience(mail, 1)).ids
+    const { id, steps } = await mail.acme.sequences.create({
+      name: 'Course',
+      steps: [step('One', 0), step('Two', 1), step('Three', 1)],
+    })
+    await mail.acme.sequences.enrol(id, { contact_id: contact_id! })
+    await mail.run()
+    for (let day = 1; day < done; day++) await passDay(mail)
+    const order = async (...places: (Steps[number] | ReturnType<typeof step>)[]) =>
+      (await mail.acme.sequences.setSteps(id, { steps: places.map((place) => ({ ...place, position: undefined })) }))
+        .steps
+    const rest = async () => {
+      for (let day = 0; day < 6; day++) await passDay(mail)
+      assert.equal((await mail.acme.sequences.enrolments(id)).data[0]!.status, 'completed')
+      return mailsTo(mail, emailOf(1))
+    }
+    const [one, two, three] = steps as [SequenceStep, SequenceStep, SequenceStep]
+    return { ...mail, id, contactId: contact_id!, one, two, three, order, rest }
+  }
+
+  for (const done of [1, 2]) {
+    test(`are each sent once to a contact who had ${done} of them`, async (t) => {
+      const { acme, id, one, two, three, order, rest } = await openCourse(t, done)
+      await order(two, one, three)
+      const [{ next_step_id } = {}] = (await acme.sequences.enrolments(id)).data
+      assert.equal(next_step_id, done === 1 ? two.id : three.id)
+      assert.deepEqual(await rest(), ['One', 'Two', 'Three'])
+    })
+  }
+
+  test('are each sent once when they are moved several times, with new and removed ones', async (t) => {
+    const { acme, id, one, two, three, order, rest } = await openCourse(t, 2)
+    const [, , , four] = await order(three, two, one, step('Four', 0))
+    await order(four!, one, two, three)
+    const [, early] = await order(four!, step('Early', 0), one, three)
+    const { data } = await acme.sequences.enrolments(id)
+    assert.equal(data[0]!.next_step_id, four!.id)
+    await order(three, one, early!, four!, step('Last', 0))
+    assert.deepEqual(await rest(), ['One', 'Two', 'Three', 'Four', 'Last'])
+  })
+
+  test('are each sent once when they are moved while a mail is handed over', async (t) => {
+    const mail = await openCourse(t, 1)
+    const { one, two, three, order, rest } = mail
+    mail.transport.reply = async () => {
+      mail.transport.reply = 'sent'
+      await order(step('New', 0), three, two, one)
+      return 'sent' as const
+    }
+    assert.deepEqual(await rest(), ['One', 'Two', 'Three'])
+  })
+
+  test('are all sent again to a contact who is enrolled again', async (t) => {
+    const { acme, id, contactId, one, two, three, order, rest } = await openCourse(t, 2)
+    await order(two, one, three)
+    await acme.sequences.stop(id, contactId)
+    await acme.sequences.enrol(id, { contact_id: contactId })
+    assert.deepEqual(await rest(), ['One', 'Two', 'Two', 'One', 'Three'])
+  })
+
+  test('are not sent again when a mail whose outcome was not known is sent again', async (t) => {
+    const mail = await openCourse(t, 1)
+    const { acme, id, one, two, three, order, rest } = mail
+    mail.transport.reply = 'uncertain'
+    await passDay(mail)
+    mail.transport.reply = 'sent'
+    await order(three, two, one)
+    await acme.sequences.resume(id, { uncertain: 'resend' })
+    await mail.run()
+    assert.deepEqual(await rest(), ['One', 'Two', 'Two', 'Three'])
+  })
+})
+
 onEveryDatabase('the list of a sequence', (open) => {
   async function openCourse(t: Parameters<typeof openMail>[0]) {
     const mail = await openMail(t, {}, open)

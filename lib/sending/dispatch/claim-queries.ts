@@ -4,6 +4,7 @@ import { isSuppressed } from '../../consent/suppressions.ts'
 import { claimsOf } from '../../dispatch/claims.ts'
 import type { Dialect } from '../../storage/dialect.ts'
 import { int, ints, nullable, statement, text, time, word } from '../../storage/statement.ts'
+import type { Progress } from '../places.ts'
 import type { MessageStatus, SkipReason } from '../statuses.ts'
 
 interface DueRow {
@@ -174,16 +175,17 @@ function isOffList(listId: unknown): RawBuilder<unknown> {
 }
 
 /** An enrolment whose next step is due, with its contact as it is now. */
-export interface DueEnrolment extends Omit<DueMessage, 'id' | 'uuid' | 'attempts' | 'step_id' | 'is_stopped'> {
+export interface DueEnrolment
+  extends Omit<DueMessage, 'id' | 'uuid' | 'attempts' | 'step_id' | 'is_stopped'>,
+    Progress {
   id: number
-  last_step_id: number | null
   enrolled_id: number
 }
 
 export const listDueEnrolments = statement.all(
   { id: int, now: time, limit: int, list_id: int },
   (_, p, dialect) => sql<DueEnrolment>`
-    select e.id, e.last_step_id, e.contact_id as enrolled_id, ${recipient},
+    select e.id, e.last_step_id, e.passed_ids, e.contact_id as enrolled_id, ${recipient},
       (e.is_member and ${ofRow(isOffList(p.list_id))}) as left_list
     from mailkeep_enrolment as e left join mailkeep_contact as c on c.id = e.contact_id
     where e.sequence_id = ${p.id} and e.status = 'active' and e.due_at is not null and e.due_at <= ${p.now}

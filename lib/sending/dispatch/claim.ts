@@ -192,7 +192,7 @@ async function claimOfSequence(
     if (contact_id === null) continue
     await advance(tx, { sequenceId: campaign.id, contactId: contact_id, stepId: step_id!, messageId, isSent: false })
   }
-  const placeAfter = (enrolment: queries.DueEnrolment) => nextPlace(places, enrolment.last_step_id)
+  const placeAfter = (enrolment: queries.DueEnrolment) => nextPlace(places, enrolment)
   const enrolments = await readDue(
     limit,
     (most) => queries.listDueEnrolments(tx, { ...due, limit: most }),
@@ -226,9 +226,16 @@ type Places = Awaited<ReturnType<typeof listPlaces>>
 
 /** The next step was removed before its job has moved the enrolment. */
 async function finishEarly(tx: Tx, sequenceId: number, enrolment: queries.DueEnrolment, places: Places): Promise<void> {
-  const { id, last_step_id: lastStepId, enrolled_id: contactId } = enrolment
+  const { id, enrolled_id: contactId } = enrolment
   const row = await findSequence(tx, { client_id: tx.clientId, id: sequenceId })
-  await saveProgress(tx, { id, contactId, summary: sequenceSummaryFrom(row!), places, lastStepId, since: now(tx) })
+  await saveProgress(tx, {
+    id,
+    contactId,
+    summary: sequenceSummaryFrom(row!),
+    places,
+    progress: enrolment,
+    since: now(tx),
+  })
 }
 
 /** Writes a skipped message for a contact whose address must not be mailed, and continues with the next step. */

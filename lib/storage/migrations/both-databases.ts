@@ -152,6 +152,15 @@ export function pastChangesMigration({ int, time, end }: Pick<Words, 'int' | 'ti
   }
 }
 
+/** What contacts are past when the steps of their sequence are moved past each other. */
+export const movedSteps: Migration = {
+  name: '025-moved-steps',
+  statements: [
+    'alter table mailkeep_step add column moved_rank integer',
+    'alter table mailkeep_enrolment add column passed_ids text',
+  ],
+}
+
 /** The counts of deliveries that no series contains yet. */
 export const recentCounts: Migration = {
   name: '021-recent-counts',

@@ -2,6 +2,7 @@ import type { Migration } from '../migrate.ts'
 import {
   contactPagesMigration,
   mergedContactsMigration,
+  movedSteps,
   pastChangesMigration,
   postgresWords,
   recentCounts,
@@ -295,4 +296,5 @@ export const postgresMigrations: readonly Migration[] = [
   recoverable,
   segmentFilters,
   pastChangesMigration(postgresWords),
+  movedSteps,
 ]

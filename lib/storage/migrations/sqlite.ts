@@ -2,6 +2,7 @@ import type { Migration } from '../migrate.ts'
 import {
   contactPagesMigration,
   mergedContactsMigration,
+  movedSteps,
   pastChangesMigration,
   recentCounts,
   segmentFilters,
@@ -281,4 +282,5 @@ export const sqliteMigrations: readonly Migration[] = [
   recentCounts,
   segmentFilters,
   pastChangesMigration({ ...sqliteWords, end: ' strict, without rowid' }),
+  movedSteps,
 ]
