@@ -5301,7 +5301,7 @@ export interface components {
             steps?: {
                 /**
                  * Format: int64
-                 * @description A step that stays. Without it the step is new.
+                 * @description A step that stays. Without it the step is new, unless no step has one.
                  */
                 id?: number;
                 /** @description Orders the steps if every step has one. Else the array does. */
@@ -5339,7 +5339,7 @@ export interface components {
             steps: {
                 /**
                  * Format: int64
-                 * @description A step that stays. Without it the step is new.
+                 * @description A step that stays. Without it the step is new, unless no step has one.
                  */
                 id?: number;
                 /** @description Orders the steps if every step has one. Else the array does. */

@@ -170,7 +170,8 @@ export interface SequencesApi {
   delete(id: number): Promise<void>
   /**
    * Replaces the steps. Steps with an `id` stay, and contacts who are past them stay past them. A new step is sent to the
-   * contacts who are not past its place. A removed step is left out. A stored job moves the due times of those under way.
+   * contacts who are not past its place. A removed step is left out. If no step has an `id`, the steps match the stored
+   * ones by their positions. A stored job moves the due times of those under way.
    *
    * @throws MailkeepError `not_found`; `validation_failed`: also on the template that is wrong, as in `steps.0.html`.
    */

@@ -61,7 +61,7 @@ export interface SequenceInput {
 export type SequenceChangeInput = Partial<Omit<SequenceInput, 'steps'>>
 
 export interface StepInput extends ContentInput {
-  /** Id of a step that stays. Without it the step is new. */
+  /** Id of a step that stays. Without it the step is new, unless no step has an id: then their positions match. */
   readonly id?: number | undefined
   /** Orders the steps if every step has one. Default: their order in the array. */
   readonly position?: number | undefined

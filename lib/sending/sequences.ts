@@ -146,7 +146,8 @@ export async function deleteSequence(ctx: Context, id: number): Promise<void> {
 
 /**
  * Replaces the steps. Steps with an `id` stay, and contacts who are past them stay past them. A new step is sent to the
- * contacts who are not past its place. A removed step is left out. A stored job moves the due times of those under way.
+ * contacts who are not past its place. A removed step is left out. If no step has an `id`, the steps match the stored
+ * ones by their positions. A stored job moves the due times of those under way.
  *
  * @throws MailkeepError `not_found`; `validation_failed`: also on the template that is wrong, as in `steps.0.html`.
  */
@@ -177,16 +178,19 @@ async function requireTemplates(ctx: Context, steps: readonly NewStep[]): Promis
 
 async function writeSteps(tx: Tx, id: number, steps: readonly NewStep[]): Promise<void> {
   const places = await queries.listPlaces(tx, { sequence_id: id })
+  const stored = places.filter((place) => !place.is_removed)
+  const byPosition = steps.every((step) => step.id === undefined)
   const positions = new Map<number, number>()
   for (const [index, [at, step]] of inOrder(steps).entries()) {
     const row = { sequence_id: id, position: index + 1, delay_seconds: step.delay_seconds, ...contentOf(step) }
-    if (step.id === undefined) {
+    const stepId = byPosition ? stored[index]?.id : step.id
+    if (stepId === undefined) {
       await queries.insertStep(tx, row)
       continue
     }
-    if (positions.has(step.id)) throw invalid(`steps.${at}.id`, 'This is in the list already.')
-    if (!(await queries.updateStep(tx, { ...row, id: step.id }))) throw invalid(`steps.${at}.id`, 'No such step.')
-    positions.set(step.id, index + 1)
+    if (positions.has(stepId)) throw invalid(`steps.${at}.id`, 'This is in the list already.')
+    if (!(await queries.updateStep(tx, { ...row, id: stepId }))) throw invalid(`steps.${at}.id`, 'No such step.')
+    positions.set(stepId, index + 1)
   }
   const moved = ranksBeforeMove(places, positions.keys())
   if (moved.length > 0) await queries.setMovedRanks(tx, moved)

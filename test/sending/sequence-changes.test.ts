@@ -165,7 +165,7 @@ onEveryDatabase('a contact who is enrolled again', (open) => {
   })
 })
 
-onEveryDatabase('the steps of a sequence in another order', (open) => {
+onEveryDatabase('the steps of a sequence that are replaced', (open) => {
   type Steps = Sequence['steps']
 
   async function openCourse(t: Parameters<typeof openMail>[0], done: number) {
@@ -191,7 +191,7 @@ onEveryDatabase('the steps of a sequence in another order', (open) => {
   }
 
   for (const done of [1, 2]) {
-    test(`are each sent once to a contact who had ${done} of them`, async (t) => {
+    test(`are each sent once, when they are moved, to a contact who had ${done} of them`, async (t) => {
       const { acme, id, one, two, three, order, rest } = await openCourse(t, done)
       await order(two, one, three)
       const [{ next_step_id } = {}] = (await acme.sequences.enrolments(id)).data
@@ -222,7 +222,25 @@ onEveryDatabase('the steps of a sequence in another order', (open) => {
     assert.deepEqual(await rest(), ['One', 'Two', 'Three'])
   })
 
-  test('are all sent again to a contact who is enrolled again', async (t) => {
+  test('stay by their positions when none is given with an id', async (t) => {
+    const { acme, id, one, two, three, order, rest } = await openCourse(t, 1)
+    const changed = await order(step('One', 0), step('Second', 1), step('Three', 1), step('Four', 1))
+    const ids = changed.map((each) => each.id)
+    assert.deepEqual(ids.slice(0, 3), [one.id, two.id, three.id])
+    const fewer = await order(step('One', 0), step('Second', 1))
+    assert.deepEqual(
+      fewer.map((each) => each.id),
+      [one.id, two.id],
+    )
+    const positions = [
+      { ...step('Second', 1), position: 20 },
+      { ...step('One', 0), position: 10 },
+    ]
+    assert.deepEqual((await acme.sequences.setSteps(id, { steps: positions })).steps, fewer)
+    assert.deepEqual(await rest(), ['One', 'Second'])
+  })
+
+  test('are all sent again, after a move, to a contact who is enrolled again', async (t) => {
     const { acme, id, contactId, one, two, three, order, rest } = await openCourse(t, 2)
     await order(two, one, three)
     await acme.sequences.stop(id, contactId)

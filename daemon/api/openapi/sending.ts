@@ -76,7 +76,7 @@ const sequenceInput = {
 
 const step: Schema = input<StepInput>(
   {
-    id: { ...id, description: 'A step that stays. Without it the step is new.' },
+    id: { ...id, description: 'A step that stays. Without it the step is new, unless no step has one.' },
     position: { type: 'integer', description: 'Orders the steps if every step has one. Else the array does.' },
     delay_seconds: { type: 'integer', minimum: 0, maximum: 31_622_400, description: 'After the step before it.' },
     ...content,

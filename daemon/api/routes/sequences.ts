@@ -77,7 +77,8 @@ export const sequenceExtensions: readonly Route[] = [
     name: 'setSteps',
     summary: 'Replace the steps of a sequence',
     description:
-      'Steps with an `id` stay. A new step is sent to the contacts who are not past its place. A removed step is left out.',
+      'Steps with an `id` stay. A new step is sent to the contacts who are not past its place. A removed step is left out. ' +
+      'If no step has an `id`, the steps match the stored ones by their positions: the first stays the first.',
     body: 'StepsInput',
     answers: { 200: { record: 'Sequence', description: 'The sequence with its steps.' } },
     call: async ({ client, params, body }) => ok(await client.sequences.setSteps(params.sequenceId, body)),
