@@ -412,6 +412,38 @@ onEveryDatabase('while a newsletter is sent', (open) => {
   })
 })
 
+onEveryDatabase('a newsletter to lists and topics, and to a segment of others', (open) => {
+  for (const kind of ['list', 'topic'] as const) {
+    for (const at of [0, 1]) {
+      test(`skips who leaves the ${kind} of the ${at === 0 ? 'audience' : 'segment'} while it is paused`, async (t) => {
+        const mail = await openMail(t, { connections: 1, rate: 10 }, open)
+        const { acme } = mail
+        const { list, ids } = await addAudience(mail, 2)
+        const other = await acme.lists.create({ name: 'Other' })
+        for (const id of ids) await acme.contacts.addToList(other.id, { email: emailOf(ids.indexOf(id) + 1) })
+        const targets = kind === 'list' ? [list, other] : await Promise.all([1, 2].map(addTopic))
+        async function addTopic(number: number) {
+          const topic = await acme.topics.create(list.id, { name: `Topic ${number}` })
+          for (const id of ids) await acme.contacts.subscribeToTopic(id, topic.id)
+          return topic
+        }
+        const own = targets.map((target) => ({ [`${kind}s`]: [target.id] }))
+        const segment = await acme.segments.create({ name: 'Some', filters: own[1]! })
+        const { id } = await addNewsletter(mail, { ...own[0], segment: segment.id })
+        await acme.newsletters.send(id)
+        await acme.newsletters.pause(id)
+        const target = targets[at]!
+        if (kind === 'list') await acme.contacts.removeFromList(target.id, ids[1]!)
+        else await acme.contacts.unsubscribeFromTopic(ids[1]!, target.id)
+        await acme.newsletters.resume(id)
+        await finish({ ...mail, id, list })
+        const reasons = (await acme.newsletters.messages(id)).data.map(({ reason }) => reason)
+        assert.deepEqual([mail.mailed(), reasons], [[emailOf(1)], [null, `left_${kind}`]])
+      })
+    }
+  }
+})
+
 onEveryDatabase('a scheduled newsletter', (open) => {
   test('starts at a time that has fractions of a millisecond', async (t) => {
     const scene = await openDraft(t, open, 1)

@@ -138,16 +138,19 @@ export const lockActiveSequence = statement(
 
 /** Lists messages of a newsletter that are due. The last columns say whether they must be skipped. */
 export const listDueOfNewsletter = statement.all(
-  { id: int, now: time, limit: int, lists: ints, topics: ints },
-  (_, p, dialect, { byList, byTopic }) => sql<DueMessage>`
-    select m.id, m.uuid, m.attempts, m.step_id, ${recipient},
-      ${byList ? sql`not ${ofRow(dialect.isMember('list', sql.ref('m.contact_id'), p.lists))}` : sql`false`} as left_list,
-      ${byTopic ? sql`not ${ofRow(dialect.isMember('topic', sql.ref('m.contact_id'), p.topics))}` : sql`false`} as left_topic,
-      false as is_stopped
+  { id: int, now: time, limit: int, lists: ints, topics: ints, segment_lists: ints, segment_topics: ints },
+  (_, p, dialect, { byList, byTopic, bySegmentList, bySegmentTopic }) => {
+    const hasLeft = (kind: 'list' | 'topic', ids: RawBuilder<unknown>, isAsked: boolean) =>
+      isAsked ? sql`not ${ofRow(dialect.isMember(kind, sql.ref('m.contact_id'), ids))}` : sql`false`
+    return sql<DueMessage>`
+    select m.id, m.uuid, m.attempts, m.step_id, ${recipient}, false as is_stopped,
+      (${hasLeft('list', p.lists, byList)} or ${hasLeft('list', p.segment_lists, bySegmentList)}) as left_list,
+      (${hasLeft('topic', p.topics, byTopic)} or ${hasLeft('topic', p.segment_topics, bySegmentTopic)}) as left_topic
     from mailkeep_message as m left join mailkeep_contact as c on c.id = m.contact_id
     where m.newsletter_id = ${p.id} and m.status = 'pending' and m.lease_until is null and m.due_at <= ${p.now}
-    order by m.due_at limit ${p.limit} ${locked('m', dialect)}`,
-  ['byList', 'byTopic'],
+    order by m.due_at limit ${p.limit} ${locked('m', dialect)}`
+  },
+  ['byList', 'byTopic', 'bySegmentList', 'bySegmentTopic'],
 )
 
 /**

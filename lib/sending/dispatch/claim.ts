@@ -85,9 +85,14 @@ async function claimOfNewsletter(
   const newsletter = await queries.lockSending(tx, { id: campaign.id })
   const envelope = newsletter && (await findEnvelope(tx, newsletter))
   if (!newsletter || !envelope) return nothing
-  const { lists, topics } = await requiredMemberships(tx, startedAudience(newsletter))
-  const due = { id: campaign.id, now: now(tx), lists, topics }
-  const filters = { byList: lists.length > 0, byTopic: topics.length > 0 }
+  const required = await requiredMemberships(tx, startedAudience(newsletter))
+  const due = { id: campaign.id, now: now(tx), ...required }
+  const filters = {
+    byList: required.lists.length > 0,
+    byTopic: required.topics.length > 0,
+    bySegmentList: required.segment_lists.length > 0,
+    bySegmentTopic: required.segment_topics.length > 0,
+  }
   const rows = await readDue(
     limit,
     (most) => queries.listDueOfNewsletter(tx, { ...due, limit: most }, filters),
@@ -108,11 +113,11 @@ async function readDue<Row>(
   return rows.some(cannotBeClaimed) ? await read(limit + maxSkipped) : rows
 }
 
-/** Who leaves these lists or topics before the message is sent does not get it. */
+/** Who leaves these lists or topics of the audience or of its segment before the message is sent does not get it. */
 async function requiredMemberships(tx: Tx, started: StartedAudience) {
-  const { lists, topics } = started.audience
-  const ofSegment = await findSegmentFilters(tx, started)
-  return { lists: lists ?? ofSegment.lists ?? [], topics: topics ?? ofSegment.topics ?? [] }
+  const { lists = [], topics = [] } = started.audience
+  const { lists: segment_lists = [], topics: segment_topics = [] } = await findSegmentFilters(tx, started)
+  return { lists, topics, segment_lists, segment_topics }
 }
 
 /** Claims at most `limit` of these messages. Skips those that must not be sent. */
