@@ -220,6 +220,53 @@ onEveryDatabase('a newsletter that two contacts of one person get', (open) => {
   })
 })
 
+onEveryDatabase('a newsletter whose recipients are merged while it is handed over', (open) => {
+  test('is sent once if the first mail was sent, and the second must be tried again', async (t) => {
+    const mail = await openMail(t, { connections: 1 }, open)
+    const { acme } = mail
+    const { list, ids } = await addAudience(mail, 2)
+    const { id } = await addNewsletter(mail, { lists: [list.id] })
+    mail.transport.reply = async ({ to }) => {
+      if (to.email === emailOf(1)) return 'sent'
+      await acme.contacts.merge(ids[0]!, { into: ids[1]! })
+      mail.transport.reply = 'sent'
+      return 'temporary'
+    }
+    await acme.newsletters.send(id)
+    await finish({ ...mail, id, list })
+    assert.deepEqual(mail.mailed(), [emailOf(1), emailOf(2)])
+    const { status, counts } = await acme.newsletters.get(id)
+    assert.deepEqual([status, counts.sent, counts.skipped], ['sent', 1, 1])
+  })
+
+  test('is tried again once if both mails must be', async (t) => {
+    const mail = await openMail(t, { connections: 2 }, open)
+    const { acme } = mail
+    const { list, ids } = await addAudience(mail, 2)
+    const { id } = await addNewsletter(mail, { lists: [list.id] })
+    let release = () => {}
+    const both = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    let merged: Promise<unknown> | undefined
+    let handed = 0
+    mail.transport.reply = async () => {
+      handed += 1
+      if (handed === 2) release()
+      await both
+      merged ??= acme.contacts.merge(ids[0]!, { into: ids[1]! })
+      await merged
+      mail.transport.reply = 'sent'
+      return 'temporary' as const
+    }
+    await acme.newsletters.send(id)
+    await finish({ ...mail, id, list })
+    assert.deepEqual(mail.mailed(), [emailOf(1), emailOf(2), emailOf(2)])
+    const { status, counts } = await acme.newsletters.get(id)
+    assert.deepEqual([status, counts.sent, counts.skipped], ['sent', 1, 1])
+  })
+})
+
 onEveryDatabase('a newsletter that was sent', (open) => {
   test('stays as it is when its uncertain messages are sent again and it has none', async (t) => {
     const scene = await openDraft(t, open, 3)
