@@ -68,7 +68,7 @@ export const deleteNewsletter = statement.affected(key, (db, p) =>
   db.deleteFrom('mailkeep_newsletter').where('client_id', '=', p.client_id).where('id', '=', p.id),
 )
 
-/** Changes the state. Times that are null stay. */
+/** Changes the state. Times that are null stay, but a newsletter that is being sent is not finished. */
 export const updateState = statement(
   {
     ...key,
@@ -90,7 +90,9 @@ export const updateState = statement(
         from_identity_id: eb.fn.coalesce(p.from_identity_id, 'from_identity_id'),
         scheduled_at: eb.fn.coalesce(p.scheduled_at, 'scheduled_at'),
         started_at: eb.fn.coalesce('started_at', p.started_at),
-        finished_at: eb.fn.coalesce(p.finished_at, 'finished_at'),
+        finished_at: sql<
+          string | null
+        >`case when ${p.status} <> 'sending' then coalesce(${p.finished_at}, finished_at) end`,
       }))
       .where('client_id', '=', p.client_id)
       .where('id', '=', p.id)

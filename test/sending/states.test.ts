@@ -268,6 +268,21 @@ onEveryDatabase('a newsletter whose recipients are merged while it is handed ove
 })
 
 onEveryDatabase('a newsletter that was sent', (open) => {
+  test('is not finished while its uncertain messages are sent again', async (t) => {
+    const scene = await openDraft(t, open, 1)
+    const { acme, id, transport } = scene
+    transport.reply = 'uncertain'
+    await acme.newsletters.send(id)
+    await finish(scene)
+    const before = await acme.newsletters.get(id)
+    transport.reply = 'sent'
+    const resent = await changes.resend(scene)
+    assert.deepEqual([before.status, resent.status, resent.finished_at], ['sent', 'sending', null])
+    await finish(scene)
+    const after = await acme.newsletters.get(id)
+    assert.ok(after.finished_at! > before.finished_at!)
+  })
+
   test('stays as it is when its uncertain messages are sent again and it has none', async (t) => {
     const scene = await openDraft(t, open, 3)
     const { acme, id } = scene
