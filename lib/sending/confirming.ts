@@ -40,7 +40,7 @@ export function mailConfirmation(process: Context): EventHandler<Requested> {
     try {
       const outcome = await handOver(ctx.local.mail.settings, message, controller)
       if (outcome.kind === 'temporary') throw new Error(outcome.error)
-      if (outcome.kind === 'permanent' && outcome.unknownMailbox) await suppressMailbox(ctx, contact.email)
+      if (outcome.kind === 'permanent' && outcome.unknownMailbox) await suppressMailbox(ctx, contact)
       if (outcome.kind !== 'sent') logLoss(ctx, deliveryId, outcome.kind)
     } catch (error) {
       if (!isUncertainError(error)) throw error

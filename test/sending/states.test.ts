@@ -195,7 +195,8 @@ onEveryDatabase('an address that does not exist', (open) => {
       await mail.acme.newsletters.send(id)
       await mail.run()
       assert.equal((await mail.acme.newsletters.get(id)).counts.failed, 1)
-      assert.deepEqual((await mail.acme.suppressions.list()).data, [])
+      const suppressed = (await mail.acme.suppressions.list()).data.map(({ email, reason }) => [email, reason])
+      assert.deepEqual(suppressed, change === 'changed' ? [[emailOf(1), 'hard_bounce']] : [])
     })
   }
 })

@@ -1,4 +1,4 @@
-import { recordBounce } from '../../contacts/bounces.ts'
+import { recordBounce, suppressFormerAddress } from '../../contacts/bounces.ts'
 import { type Context, now, type Tx } from '../../context.ts'
 import { isMailkeepError } from '../../errors.ts'
 import { maxRowsPerBatch, runOrEnqueue } from '../../jobs/operations.ts'
@@ -8,7 +8,7 @@ import { skipMessages } from '../jobs.ts'
 import { addCounts } from '../preparing.ts'
 import { restartStaleDelays } from '../stale-delays.ts'
 import type { MailOutcome } from '../transport.ts'
-import type { ClaimedMessage } from './claim.ts'
+import type { ClaimedMessage, Recipient } from './claim.ts'
 import * as queries from './claim-queries.ts'
 import type { Campaign } from './pace.ts'
 
@@ -79,7 +79,7 @@ export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[
       await advance(ofClient, { ...done, isSent: status === 'sent' })
     }
     if (attempt.outcome.kind === 'permanent' && attempt.outcome.unknownMailbox) {
-      await suppressMailbox(ofClient, task.contact.email)
+      await suppressMailbox(ofClient, task.contact)
     }
   }
   await countAll(tx, tallies)
@@ -87,14 +87,15 @@ export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[
 }
 
 /**
- * Suppresses an address whose mailbox does not exist. Does nothing if its contact has another one since, was merged or
- * erased.
+ * Suppresses an address whose mailbox does not exist, without an entry in the history if its contact has another address
+ * since. Does nothing if the contact was merged or erased: nothing about it may be stored.
  */
-export async function suppressMailbox(ctx: Context, email: string): Promise<void> {
+export async function suppressMailbox(ctx: Context, { id, email }: Pick<Recipient, 'id' | 'email'>): Promise<void> {
   try {
     await recordBounce(ctx, { email })
   } catch (error) {
     if (!isMailkeepError(error, 'not_found')) throw error
+    await suppressFormerAddress(ctx, id, email)
   }
 }
 
