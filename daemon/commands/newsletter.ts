@@ -1,5 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ClientMailkeep, Mailkeep, Newsletter } from '../../lib/index.ts'
+import { inMemory, isServer } from '../database-setting.ts'
+import { loadSqlite } from '../drivers.ts'
+import { sqliteOptions } from '../open.ts'
 import { plural } from '../progress.ts'
 import { type Command, findOwner, type Invocation, idFrom, naming, withMailkeep } from './command.ts'
 
@@ -18,7 +21,10 @@ const sendNewsletter: Command = {
       default: 'now',
     },
   ],
-  notes: ['If it is stopped, it finishes the messages under way. A daemon on the same database continues.'],
+  notes: [
+    'If it is stopped, it finishes the messages under way. A daemon on the same database continues.',
+    'With the folder transport and a daemon on the same SQLite file, the daemon sends all messages, with its own transport.',
+  ],
   endsWhenStopped: true,
   run: async (invocation) => {
     const id = idFrom('ID', invocation.args[0])
@@ -34,8 +40,15 @@ async function send(mailkeep: Mailkeep, id: number, invocation: Invocation): Pro
   const { at } = invocation.flags
   const started = await naming({ at: '--at' }, () => client.newsletters.send(id, at === undefined ? {} : { at }))
   if (started.status === 'scheduled') return started
-  mailkeep.start()
+  if (!(await isLeftToDaemon(invocation))) mailkeep.start()
   return await showUntilFinal(client, started, invocation)
+}
+
+/** Without settings of mail, mails are files. A daemon on the same database may have a mail server, so it sends all of them. */
+async function isLeftToDaemon({ config: { database, mail } }: Invocation): Promise<boolean> {
+  if (mail.transport.kind !== 'folder' || isServer(database) || database === inMemory) return false
+  const { hasSender } = await loadSqlite()
+  return hasSender(database, sqliteOptions())
 }
 
 async function showUntilFinal(

@@ -72,6 +72,7 @@ export class Loop<
   }
 
   start(): void {
+    this.#ctx.storage.liveness.id() // others can tell from now on that a process sends
     this.#lastTurnMs = performance.now()
     this.#running ??= this.#run()
   }

@@ -69,12 +69,15 @@ async function open(
     const reader = inMemory ? writer : openHandle()
     logger.debug({ database: file }, 'database opened')
     if (inMemory) return await databaseOn({ writer, reader, ownHandles, file: undefined, locks: undefined, logger })
-    const locks = new ProcessLocks(file, (path) => connect(path, options, false))
-    return await databaseOn({ writer, reader, ownHandles, file, locks, logger })
+    return await databaseOn({ writer, reader, ownHandles, file, locks: processLocks(file, options), logger })
   } catch (error) {
     for (const handle of ownHandles) handle.close()
     throw cannotOpen(file, error)
   }
+}
+
+function processLocks(file: string, options: SqliteOptions): ProcessLocks {
+  return new ProcessLocks(file, (path) => connect(path, options, false))
 }
 
 function connect(file: string, options: SqliteOptions, inMemory: boolean): Handle {
@@ -125,6 +128,11 @@ export function holdsForeignTables(file: string, options: SqliteOptions): boolea
     if (tables.some((name) => name.startsWith('mailkeep_'))) return false
     return tables.some((name) => !/^(?:sqlite|_litestream)_/.test(name))
   })
+}
+
+/** Whether another process delivers webhooks and sends mail on a file. This process must not have started. */
+export function hasSender(file: string, options: SqliteOptions): boolean {
+  return processLocks(file, options).hasSender()
 }
 
 /**

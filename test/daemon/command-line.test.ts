@@ -94,7 +94,12 @@ describe('the daemon', { concurrency: 4 }, () => {
     assert.equal(second.said.out, `mailkeep listens on ${second.url}\n`)
     assert.equal((await ask(second.url, token)).status, 200)
     assert.deepEqual(await second.stop('SIGINT'), [0, null])
-    assert.deepEqual(await readdir(cwd), ['mailkeep.db', 'mailkeep.db.admin-token', 'mailkeep.db.key'])
+    assert.deepEqual(await readdir(cwd), [
+      'mailkeep.db',
+      'mailkeep.db.admin-token',
+      'mailkeep.db.key',
+      'mailkeep.db.process-1',
+    ])
   })
 
   test('the token file exists as soon as the daemon answers', async (t) => {
@@ -177,7 +182,7 @@ describe('the daemon', { concurrency: 4 }, () => {
     const second = await inProcess(t, true, flags)
     assert.equal(second.text, `mailkeep listens on ${second.url}`)
     await second.stop()
-    assert.deepEqual(await readdir(cwd), ['a.db', 'a.db.key'])
+    assert.deepEqual(await readdir(cwd), ['a.db', 'a.db.key', 'a.db.process-1'])
   })
 
   test('a start that fails because its port is in use leaves the first token to the next start', async (t) => {

@@ -632,6 +632,19 @@ describe('newsletter send', () => {
     assert.match(again.err, /The newsletter is sent/)
   })
 
+  test('leaves the messages to a daemon on the same file, which sends them to its mail server', async (t) => {
+    const cwd = await directory(t)
+    const server = await openMailServer(t)
+    const client = String(await addNewsletter(cwd))
+    const identity = ['--client', client, '--email', 'news@example.com', '--name', 'News', '--status', 'verified']
+    assert.equal((await run(['identity', 'add', ...identity], { cwd })).code, 0)
+    await daemon(t, { cwd, env: { MAILKEEP_SMTP_URL: `smtp://127.0.0.1:${server.port}`, MAILKEEP_MAIL_RATE: '1' } })
+    const { out, err } = await run(['newsletter', 'send', '1'], { cwd })
+    assert.match(out, /^newsletter 1 is sent: 2 recipients, 2 sent$/m, err)
+    assert.equal(server.received.length, 2)
+    assert.equal(existsSync(join(cwd, 'mail')), false)
+  })
+
   test('records the messages under way when it is stopped', async (t) => {
     const cwd = await directory(t)
     let arrive = (_accept: () => void) => {}

@@ -363,7 +363,7 @@ describe('start and stop', { concurrency: 4 }, () => {
       return Promise.all(files.sort().map(async (name) => [name, (await stat(join(cwd, name))).mode & 0o777]))
     }
     const names = ['copy.db', 'copy.db.key', 'mailkeep.db', 'mailkeep.db-shm', 'mailkeep.db-wal']
-    const all = [...names, 'mailkeep.db.admin-token', 'mailkeep.db.key']
+    const all = [...names, 'mailkeep.db.admin-token', 'mailkeep.db.key', 'mailkeep.db.process-1']
     assert.deepEqual(
       await modes(),
       all.map((name) => [name, 0o600]),

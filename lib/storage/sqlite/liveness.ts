@@ -32,6 +32,17 @@ export class ProcessLocks implements Liveness {
     return this.#held ? `${this.#fileNumber}-${this.#random}` : ''
   }
 
+  /** Whether another process sends. It is wrong in a process that sends itself. */
+  hasSender(): boolean {
+    for (let number = 1; number <= maxProcesses; number++) {
+      if (!existsSync(this.#pathOf(number))) continue
+      const lock = this.#tryLock(this.#pathOf(number))
+      if (!lock) return true
+      lock.close()
+    }
+    return false
+  }
+
   async findDead(ids: readonly string[]): Promise<string[]> {
     return ids.filter((id) => this.#isDead(id))
   }
