@@ -10,14 +10,17 @@ import type { Audience } from './schema.ts'
 
 const kinds = { lists: 'list', tags: 'tag', topics: 'topic', exclude_lists: 'list', exclude_tags: 'tag' } as const
 const fields = Object.keys(kinds) as (keyof typeof kinds)[]
+const selecting = ['lists', 'tags', 'topics'] as const
 
 /**
- * Checks that all that an audience names exists. A newsletter to a list that was deleted would reach no one, and one that
- * excludes a deleted list would reach the excluded contacts.
+ * Checks that all that an audience names exists, and that no filter is empty. A newsletter to a list that was deleted would
+ * reach no one, and one that excludes a deleted list would reach the excluded contacts.
  *
- * @throws MailkeepError `validation_failed` on the id, as in `audience.lists.0`.
+ * @throws MailkeepError `validation_failed` on the id, as in `audience.lists.0`, or on the empty filter.
  */
 export async function requireAudience(ctx: Context, audience: Audience): Promise<void> {
+  const empty = selecting.find((field) => audience[field]?.length === 0)
+  if (empty) throw invalid(`audience.${empty}`, 'Without ids, this matches no contact: name some, or leave it out.')
   for (const field of fields) {
     const ids = audience[field] ?? []
     const own = new Set(await findOwnIds(ctx, kinds[field], ids))

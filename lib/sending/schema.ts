@@ -13,7 +13,7 @@ const maxSubjectCharacters = 998 // RFC 5322, 2.1.1
 
 /** Who gets a newsletter: the subscribed contacts that match every filter, and any value of each filter. */
 export interface AudienceInput {
-  /** Ids of lists, at most 100. */
+  /** Ids of lists, at most 100. `lists`, `tags` or `topics` without ids match no contact, and are refused by `send`. */
   readonly lists?: IdsInput | undefined
   readonly tags?: IdsInput | undefined
   readonly topics?: IdsInput | undefined

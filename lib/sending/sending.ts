@@ -28,7 +28,7 @@ import { skipOrResend } from './uncertain.ts'
  * stored job writes a message for each of them, and the mailers of all processes send the messages.
  *
  * @throws MailkeepError `not_found`; `validation_failed`: on `status` when it has started, on the template that is wrong,
- *   on the id of the audience that does not exist, on `from_identity_id`, `at`, `mail` or `public_url`.
+ *   on the id of the audience that does not exist, on its empty filter, on `from_identity_id`, `at`, `mail` or `public_url`.
  */
 export async function sendNewsletter(ctx: Context, id: number, input: SendInput = {}): Promise<Newsletter> {
   const { at } = parse(SendOptions, input)

@@ -34,6 +34,23 @@ onEveryDatabase('an audience', (open) => {
     assert.deepEqual(mail.mailed(), [])
   })
 
+  test('with a filter without ids selects no contact, and is refused when it is sent', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { list } = await addAudience(mail, 2)
+    for (const field of ['lists', 'tags', 'topics']) {
+      const { id, audience } = await addNewsletter(mail, { lists: [list.id], [field]: [] })
+      assert.deepEqual(audience, { lists: [list.id], [field]: [] })
+      assert.deepEqual(await acme.newsletters.audience(id), { count: 0 })
+      await assert.rejects(acme.newsletters.send(id), isInvalid(`audience.${field}`))
+      assert.equal((await acme.newsletters.get(id)).status, 'draft')
+    }
+    const { id } = await addNewsletter(mail, { lists: [list.id], exclude_lists: [], exclude_tags: [] })
+    await acme.newsletters.send(id)
+    await mail.run()
+    assert.deepEqual(mail.mailed(), [emailOf(1), emailOf(2)])
+  })
+
   test('whose segment or list was deleted is refused', async (t) => {
     const mail = await openMail(t, {}, open)
     const { acme } = mail
