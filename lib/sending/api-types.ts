@@ -97,7 +97,7 @@ export interface NewslettersApi {
    * stored job writes a message for each of them, and the mailers of all processes send the messages.
    *
    * @throws MailkeepError `not_found`; `validation_failed`: on `status` when it has started, on the template that is wrong,
-   *   on the id of the audience that does not exist, on `from_identity_id`, `at`, `mail` or `public_url`.
+   *   on the id of the audience that does not exist, on its empty filter, on `from_identity_id`, `at`, `mail` or `public_url`.
    */
   send(id: number, input?: SendInput): Promise<Newsletter>
   /**

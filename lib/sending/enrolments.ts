@@ -18,6 +18,7 @@ import { atStart, nextPlace, type Place, type Progress, passedSteps, progressAft
 import * as queries from './sequence-queries.ts'
 import { type Enrolment, type EnrolmentInput, NewEnrolment, sequenceSummaryFrom } from './sequence-schema.ts'
 import { getSequenceSummary, lockSequence } from './sequences.ts'
+import * as stepQueries from './step-queries.ts'
 
 export const rescheduleSequence = 'reschedule sequence'
 
@@ -30,7 +31,7 @@ export const sequenceJobs: JobHandlers = { [rescheduleSequence]: rescheduleBatch
  */
 export async function listEnrolments(ctx: Context, sequenceId: number, query?: PageInput): Promise<Page<Enrolment>> {
   await getSequenceSummary(ctx, sequenceId)
-  const places = await queries.listPlaces(ctx, { sequence_id: sequenceId })
+  const places = await stepQueries.listPlaces(ctx, { sequence_id: sequenceId })
   const page = await listPage(query, (range) =>
     queries.listEnrolments(ctx, { sequence_id: sequenceId, ...range }, range),
   )
@@ -42,7 +43,7 @@ export async function listEnrolmentsOfContact(ctx: Context, contactId: number): 
   const rows = await queries.listEnrolmentsOfContact(ctx, { contact_id: contactId })
   const enrolments: Enrolment[] = []
   for (const row of rows) {
-    enrolments.push(enrolmentFrom(row, await queries.listPlaces(ctx, { sequence_id: row.sequence_id })))
+    enrolments.push(enrolmentFrom(row, await stepQueries.listPlaces(ctx, { sequence_id: row.sequence_id })))
   }
   return enrolments
 }
@@ -62,7 +63,7 @@ export async function enrolContact(ctx: Context, sequenceId: number, input: Enro
       return await getContact(tx, id)
     })
     if (contact.unsubscribed_at) throw invalid('contact_id', 'The contact has unsubscribed.')
-    const places = await queries.listPlaces(tx, { sequence_id: sequenceId })
+    const places = await stepQueries.listPlaces(tx, { sequence_id: sequenceId })
     const key = { sequence_id: sequenceId, contact_id: contact.id }
     const since = now(tx)
     const due_at = dueAfter(nextPlace(places, atStart), since)
@@ -132,12 +133,12 @@ export async function advance(tx: Tx, { sequenceId, contactId, stepId, messageId
   if (!sequence) return
   const ofMessage = { sequence_id: sequenceId, contact_id: contactId, message_id: messageId }
   const enrolment = await queries.lockEnrolmentOfMessage(tx, ofMessage)
-  const places = await queries.listPlaces(tx, { sequence_id: sequenceId })
+  const places = await stepQueries.listPlaces(tx, { sequence_id: sequenceId })
   const summary = sequenceSummaryFrom(sequence)
   if (isSent) {
     const more = async () => ({
       sequence: summary,
-      step: await queries.findStep(tx, { id: stepId }),
+      step: await stepQueries.findStep(tx, { id: stepId }),
       message_id: messageId,
     })
     await raiseFor(tx, 'sequence_step.sent', contactId, more)
@@ -198,7 +199,7 @@ async function rescheduleBatch(tx: Tx, { targetId: sequence_id, state }: Job): P
   const { after } = state as { after: number }
   const sequence = await queries.lockSequence(tx, { client_id: tx.clientId, id: sequence_id })
   if (!sequence) return done()
-  const places = await queries.listPlaces(tx, { sequence_id })
+  const places = await stepQueries.listPlaces(tx, { sequence_id })
   const rows = await queries.listWaiting(tx, { sequence_id, after, limit: maxRowsPerBatch })
   const enrolments: { id: number; due_at: string | null; passed_ids: string | null }[] = []
   for (const { id, contact_id, since, ...stored } of rows) {

@@ -27,6 +27,7 @@ import {
   sequenceSummaryFrom,
   stepFrom,
 } from './sequence-schema.ts'
+import * as stepQueries from './step-queries.ts'
 import { releaseMembersOf } from './triggers.ts'
 import { skipOrResendSteps } from './uncertain.ts'
 
@@ -45,7 +46,7 @@ export async function listSequences(ctx: Context, query?: PageInput): Promise<Pa
 /** Returns a sequence with its steps. @throws MailkeepError `not_found` */
 export async function getSequence(ctx: Context, id: number): Promise<Sequence> {
   const summary = await getSequenceSummary(ctx, id)
-  const steps = await queries.listSteps(ctx, { sequence_id: id })
+  const steps = await stepQueries.listSteps(ctx, { sequence_id: id })
   return { ...summary, steps: steps.map(stepFrom) }
 }
 
@@ -177,7 +178,7 @@ async function requireTemplates(ctx: Context, steps: readonly NewStep[]): Promis
 }
 
 async function writeSteps(tx: Tx, id: number, steps: readonly NewStep[]): Promise<void> {
-  const places = await queries.listPlaces(tx, { sequence_id: id })
+  const places = await stepQueries.listPlaces(tx, { sequence_id: id })
   const stored = places.filter((place) => !place.is_removed)
   const byPosition = steps.every((step) => step.id === undefined)
   const positions = new Map<number, number>()
@@ -185,17 +186,17 @@ async function writeSteps(tx: Tx, id: number, steps: readonly NewStep[]): Promis
     const row = { sequence_id: id, position: index + 1, delay_seconds: step.delay_seconds, ...contentOf(step) }
     const stepId = byPosition ? stored[index]?.id : step.id
     if (stepId === undefined) {
-      await queries.insertStep(tx, row)
+      await stepQueries.insertStep(tx, row)
       continue
     }
     if (positions.has(stepId)) throw invalid(`steps.${at}.id`, 'This is in the list already.')
-    if (!(await queries.updateStep(tx, { ...row, id: stepId }))) throw invalid(`steps.${at}.id`, 'No such step.')
+    if (!(await stepQueries.updateStep(tx, { ...row, id: stepId }))) throw invalid(`steps.${at}.id`, 'No such step.')
     positions.set(stepId, index + 1)
   }
   const moved = ranksBeforeMove(places, positions.keys())
-  if (moved.length > 0) await queries.setMovedRanks(tx, moved)
+  if (moved.length > 0) await stepQueries.setMovedRanks(tx, moved)
   for (const [stepId, position] of removedPlaces(places, positions)) {
-    await queries.removeStep(tx, { id: stepId, position })
+    await stepQueries.removeStep(tx, { id: stepId, position })
   }
 }
 

@@ -5,7 +5,7 @@ import { maxRowsPerBatch } from '../jobs/operations.ts'
 import { int, nullable, statement, time } from '../storage/statement.ts'
 import { dueAfter } from './enrolments.ts'
 import { nextPlace, type Progress } from './places.ts'
-import { listPlaces } from './sequence-queries.ts'
+import { listPlaces } from './step-queries.ts'
 
 const listLongestDelays = statement.all(
   {},

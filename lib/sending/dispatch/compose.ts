@@ -6,7 +6,7 @@ import type { ContentVariables, RenderedContent } from '../content.ts'
 import { mailHeaders } from '../headers.ts'
 import { getNewsletter } from '../newsletters.ts'
 import { type Envelope, turnForTemplates } from '../sendable.ts'
-import { listSteps } from '../sequence-queries.ts'
+import { listSteps } from '../step-queries.ts'
 import type { MailMessage } from '../transport.ts'
 import type { ClaimedMessage, Recipient } from './claim.ts'
 
