@@ -135,13 +135,13 @@ export function sequenceMessagesMigration({ inOrder }: Pick<Words, 'inOrder'>): 
 }
 
 /** The filters of a newsletter's segment, as they were when it started. JSON. */
-export const segmentFilters: Migration = {
+const segmentFilters: Migration = {
   name: '023-segment-filters',
   statements: ['alter table mailkeep_newsletter add column segment_filters text'],
 }
 
 /** Counts of changes that contacts no longer show: see lib/contacts/past-changes. */
-export function pastChangesMigration({ int, time, end }: Pick<Words, 'int' | 'time' | 'end'>): Migration {
+function pastChangesMigration({ int, time, end }: Pick<Words, 'int' | 'time' | 'end'>): Migration {
   return {
     name: '024-past-changes',
     statements: [
@@ -153,12 +153,17 @@ export function pastChangesMigration({ int, time, end }: Pick<Words, 'int' | 'ti
 }
 
 /** What contacts are past when the steps of their sequence are moved past each other. */
-export const movedSteps: Migration = {
+const movedSteps: Migration = {
   name: '025-moved-steps',
   statements: [
     'alter table mailkeep_step add column moved_rank integer',
     'alter table mailkeep_enrolment add column passed_ids text',
   ],
+}
+
+/** The last migrations, which differ in their words only. */
+export function lastMigrations(words: Pick<Words, 'int' | 'time' | 'end'>): readonly Migration[] {
+  return [segmentFilters, pastChangesMigration(words), movedSteps]
 }
 
 /** The counts of deliveries that no series contains yet. */

@@ -1,12 +1,10 @@
 import type { Migration } from '../migrate.ts'
 import {
   contactPagesMigration,
+  lastMigrations,
   mergedContactsMigration,
-  movedSteps,
-  pastChangesMigration,
   postgresWords,
   recentCounts,
-  segmentFilters,
   sendingMigration,
   sequenceMessagesMigration,
   statisticsMigration,
@@ -294,7 +292,5 @@ export const postgresMigrations: readonly Migration[] = [
   sequenceMessagesMigration(postgresWords),
   recentCounts,
   recoverable,
-  segmentFilters,
-  pastChangesMigration(postgresWords),
-  movedSteps,
+  ...lastMigrations(postgresWords),
 ]

@@ -1,11 +1,9 @@
 import type { Migration } from '../migrate.ts'
 import {
   contactPagesMigration,
+  lastMigrations,
   mergedContactsMigration,
-  movedSteps,
-  pastChangesMigration,
   recentCounts,
-  segmentFilters,
   sendingMigration,
   sequenceMessagesMigration,
   sqliteWords,
@@ -280,7 +278,5 @@ export const sqliteMigrations: readonly Migration[] = [
   mergedContactsMigration(sqliteWords),
   sequenceMessagesMigration(sqliteWords),
   recentCounts,
-  segmentFilters,
-  pastChangesMigration({ ...sqliteWords, end: ' strict, without rowid' }),
-  movedSteps,
+  ...lastMigrations({ ...sqliteWords, end: ' strict, without rowid' }),
 ]
