@@ -10,6 +10,7 @@ import { createMailkeep, type DatabaseSource, isMailkeepError, kysely } from '..
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { databaseUrl, onPostgres, test } from '../support/databases.ts'
 import { databaseFolder } from '../support/folders.ts'
+import { idsByPagesOfOne } from './pages-of-one.ts'
 
 function sqliteFile(t: TestContext): SqliteDialect {
   const folder = mkdtempSync(join(databaseFolder, 'mailkeep-'))
@@ -99,6 +100,16 @@ for (const [name, makeDatabase] of Object.entries(databases)) {
       assert.equal(all.data.length, 30)
       assert.equal(all.data[29]!.extra_attributes.n, '\u00e9"')
       assert.equal((await acme.webhooks.listDeliveries(endpoint.id, { per_page: 100 })).data.length, 31)
+    })
+
+    test('a walk over all contacts by pages of one returns each once, unsubscribed ones too', async (t) => {
+      const mailkeep = await createMailkeep({ database: await makeDatabase(t), encryptionKey })
+      t.after(() => mailkeep.close())
+      const acme = mailkeep.forClient((await mailkeep.clients.create({ name: 'Acme' })).id)
+      const ids: number[] = []
+      for (let n = 0; n < 12; n++) ids.push((await acme.contacts.upsert({ email: `c${n}@example.org` })).contact.id)
+      for (const id of ids.filter((_, n) => n % 3 === 0)) await acme.contacts.unsubscribe(id)
+      assert.deepEqual(await idsByPagesOfOne(acme, 20), ids)
     })
 
     test('a write that fails rolls back only itself', async (t) => {

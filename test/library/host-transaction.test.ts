@@ -12,6 +12,7 @@ import { postgres } from '../../lib/storage/postgres.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { databaseUrl, onPostgres, test } from '../support/databases.ts'
 import { databaseFolder } from '../support/folders.ts'
+import { idsByPagesOfOne } from './pages-of-one.ts'
 
 /** A way for a host to run a transaction: `run` commits unless its work throws. */
 interface Host {
@@ -159,6 +160,19 @@ for (const [name, makeHost] of Object.entries(hosts)) {
         contacts: ['ada@example.org'],
         found: ['ada@example.org'],
         deliveries: 1,
+      })
+    })
+
+    test('a walk by pages of one inside it returns each contact once, unsubscribed ones too', async (t) => {
+      const { host, list, inside } = await open(t, makeHost)
+      await host.run(async (transaction) => {
+        const acme = inside(transaction)
+        const ids: number[] = []
+        for (let n = 0; n < 6; n++) {
+          ids.push((await acme.contacts.addToList(list.id, { email: `c${n}@example.org` })).contact.id)
+        }
+        for (const id of ids.slice(0, 3)) await acme.contacts.unsubscribe(id)
+        assert.deepEqual(await idsByPagesOfOne(acme, 20), ids)
       })
     })
 

@@ -11,7 +11,7 @@ import { CapturingTransport } from '../../lib/testing/mail.ts'
 import { serveBinary, testedBinary } from './binary-service.ts'
 import { type Answer, type Call, callerOf } from './http-call.ts'
 import { openReceiver, type Receiver } from './http-receiver.ts'
-import { onKinds, openPlace, type Place } from './kinds.ts'
+import { type Kind, onKinds, openPlace, type Place } from './kinds.ts'
 
 /** Opens a database for a service. */
 type OpenDatabase = () => Promise<Pick<Place, 'source' | 'close'>>
@@ -54,13 +54,17 @@ export interface Service extends Tenant {
 
 export type Open = (t: TestContext, options?: ServiceOptions) => Promise<Service>
 
-/** Runs a suite over HTTP: on a SQLite file and on PostgreSQL, or on the binary of MAILKEEP_TEST_BINARY. */
-export function overHttp(name: string, suite: (open: Open) => void): void {
+/**
+ * Runs a suite over HTTP: on a SQLite file and on PostgreSQL, or on the binary of MAILKEEP_TEST_BINARY.
+ *
+ * @param more Kinds of database besides these two.
+ */
+export function overHttp(name: string, suite: (open: Open) => void, more: readonly Kind[] = []): void {
   if (testedBinary !== undefined) {
     describe(`${name}, on the binary`, () => suite(openService))
     return
   }
-  onKinds(['a SQLite file', 'PostgreSQL'], name, (kind) =>
+  onKinds(['a SQLite file', 'PostgreSQL', ...more], name, (kind) =>
     suite((t, options) => openService(t, options, () => openPlace(kind))),
   )
 }

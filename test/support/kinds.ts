@@ -3,14 +3,17 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe } from 'node:test'
 import Database from 'better-sqlite3'
-import type { DatabaseSource } from '../../lib/index.ts'
-import { postgres } from '../../lib/storage/postgres.ts'
+import { Kysely, PostgresDialect } from 'kysely'
+import pg from 'pg'
+import { type DatabaseSource, kysely } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
-import { onPostgres, openPostgres } from './databases.ts'
+import { onPostgres, openPostgres, queryOnce } from './databases.ts'
 import { databaseFolder } from './folders.ts'
 
 /** In memory it is a host's handle, which the test can query too; `:memory:` is the library's own. */
-export type Kind = 'a SQLite file' | "a host's handle of a file" | 'SQLite in memory' | ':memory:' | 'PostgreSQL'
+export type Kind = KindOfSqlite | KindOfPostgres
+type KindOfSqlite = 'a SQLite file' | "a host's handle of a file" | 'SQLite in memory' | ':memory:'
+type KindOfPostgres = 'PostgreSQL' | "a host's Kysely on PostgreSQL"
 export type Row = Record<string, unknown>
 
 /** `run.ts --database` sets it. */
@@ -19,10 +22,14 @@ const chosen = process.env.MAILKEEP_TEST_DATABASE
 /** Runs the suite on each kind, unless the run is for the other database. */
 export function onKinds(kinds: readonly Kind[], name: string, suite: (kind: Kind) => void): void {
   for (const kind of kinds) {
-    if (chosen !== undefined && (kind === 'PostgreSQL') !== (chosen === 'postgres')) continue
-    const declare = kind === 'PostgreSQL' ? onPostgres : describe
+    if (chosen !== undefined && isOnServer(kind) !== (chosen === 'postgres')) continue
+    const declare = isOnServer(kind) ? onPostgres : describe
     declare(`${name}, on ${kind}`, () => suite(kind))
   }
+}
+
+function isOnServer(kind: Kind): kind is KindOfPostgres {
+  return kind.endsWith('PostgreSQL')
 }
 
 /** A database that several mailkeeps may share; the last of them closes it. */
@@ -38,11 +45,11 @@ export interface Place {
 
 /** Opens a new, empty database. */
 export async function openPlace(kind: Kind): Promise<Place> {
-  return kind === 'PostgreSQL' ? await onServer() : onSqlite(kind)
+  return isOnServer(kind) ? await onServer(kind) : onSqlite(kind)
 }
 
 /** SQLite, with the handle for features that only SQLite has. */
-export function onSqlite(kind: Exclude<Kind, 'PostgreSQL'>): Place & { readonly handle: Database.Database } {
+export function onSqlite(kind: KindOfSqlite): Place & { readonly handle: Database.Database } {
   const folder = / file$/.test(kind) ? mkdtempSync(join(databaseFolder, 'mailkeep-test-')) : undefined
   const file = folder && join(folder, 'mail.db')
   /** A separate handle for a file; in memory the only one. */
@@ -74,12 +81,13 @@ export function onSqlite(kind: Exclude<Kind, 'PostgreSQL'>): Place & { readonly 
   }
 }
 
-async function onServer(): Promise<Place> {
+async function onServer(kind: KindOfPostgres): Promise<Place> {
   const database = await openPostgres()
+  const host = kind === 'PostgreSQL' ? undefined : await hostOn(database)
   let spoilt = false
   return {
-    kind: 'PostgreSQL',
-    source: postgres(database.url, { schema: database.schema }),
+    kind,
+    source: host ? kysely(host, { dialect: 'postgres' }) : database.source,
     env: { URL: database.url, SCHEMA: database.schema },
     ask(text, ...values) {
       spoilt ||= /^\s*create /.test(text)
@@ -90,8 +98,17 @@ async function onServer(): Promise<Place> {
       )
     },
     async close() {
+      await host?.destroy()
       if (!spoilt) return await database.close()
       await database.ask(`drop schema "${database.schema}" cascade`) // the next test must not have the triggers of this one
     },
   }
+}
+
+/** Opens a Kysely instance of a host, whose connections use the schema. */
+async function hostOn({ url, schema }: { readonly url: string; readonly schema: string }): Promise<Kysely<unknown>> {
+  await queryOnce(url, `create schema if not exists "${schema}"`)
+  const pool = new pg.Pool({ connectionString: `${url}?options=-c%20search_path%3D${schema}` })
+  pool.on('error', () => {})
+  return new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) })
 }

@@ -45,9 +45,13 @@ export function onEveryDatabase(name: string, suite: (open: Open) => void): void
   onOpened(['a SQLite file', 'SQLite in memory', 'PostgreSQL'], name, suite)
 }
 
-/** Runs the suite on the kinds of database that several processes can share. */
-export function onSharedDatabases(name: string, suite: (open: Open) => void): void {
-  onOpened(['a SQLite file', 'PostgreSQL'], name, suite)
+/**
+ * Runs the suite on the kinds of database that several processes can share.
+ *
+ * @param more Kinds of database besides these two.
+ */
+export function onSharedDatabases(name: string, suite: (open: Open) => void, more: readonly Kind[] = []): void {
+  onOpened(['a SQLite file', 'PostgreSQL', ...more], name, suite)
 }
 
 function onOpened(kinds: readonly Kind[], name: string, suite: (open: Open) => void): void {
@@ -142,7 +146,7 @@ export async function raise(
 /** Adds copies of the last delivery without attempts; faster than raising events. */
 export async function copies({ place }: Pick<Opened, 'place'>, count: number, status?: 'pending'): Promise<void> {
   const columns = 'client_id, created_at, endpoint_id, kind, event_id, event_type'
-  const uuid = place.kind === 'PostgreSQL' ? 'gen_random_uuid()' : 'lower(hex(randomblob(16)))'
+  const uuid = place.kind.endsWith('PostgreSQL') ? 'gen_random_uuid()' : 'lower(hex(randomblob(16)))'
   await place.ask(
     `insert into mailkeep_delivery (uuid, ${columns}, status, due_at, scheduled_at, ended_at, attempts)
      with recursive n (i) as (select 1 union all select i + 1 from n where i < cast(? as integer))

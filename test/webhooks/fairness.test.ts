@@ -189,30 +189,34 @@ describe('no endpoint starves', () => {
   }
 })
 
-onSharedDatabases('over real sockets', (open) => {
-  test('a fast endpoint is served while others hang', async (t) => {
-    const mk = await open(t, { webhooks: { concurrency: 16 }, start: false })
-    let hangingNow = 0
-    let most = 0
-    const silent = await openReceiver(t, (received) => {
-      most = Math.max(most, ++hangingNow)
-      void received.gone.then(() => hangingNow--)
-      return 'hang'
+onSharedDatabases(
+  'over real sockets',
+  (open) => {
+    test('a fast endpoint is served while others hang', async (t) => {
+      const mk = await open(t, { webhooks: { concurrency: 16 }, start: false })
+      let hangingNow = 0
+      let most = 0
+      const silent = await openReceiver(t, (received) => {
+        most = Math.max(most, ++hangingNow)
+        void received.gone.then(() => hangingNow--)
+        return 'hang'
+      })
+      const quick = await openReceiver(t)
+      for (let client = 0; client < 4; client++) {
+        const acme = mk.mailkeep.forClient((await mk.mailkeep.clients.create({ name: `Hanging ${client}` })).id)
+        for (let i = 0; i < 4; i++) await addEndpoint({ acme }, silent.url())
+        for (let i = 0; i < 20; i++) await raise({ acme })
+      }
+      mk.mailkeep.start()
+      await until('they use their whole limit', () => silent.received.length >= 12 || undefined)
+      await addEndpoint(mk, quick.url())
+      await raise(mk)
+      await copies(mk, 99, 'pending') // the first may have been answered by now
+      await mk.wake()
+      await quick.count(100)
+      assert.equal(most, 12, 'of 16 a quarter was reserved for endpoints that answer')
+      assert.equal(silent.received.length, most, 'none of them was waited for')
     })
-    const quick = await openReceiver(t)
-    for (let client = 0; client < 4; client++) {
-      const acme = mk.mailkeep.forClient((await mk.mailkeep.clients.create({ name: `Hanging ${client}` })).id)
-      for (let i = 0; i < 4; i++) await addEndpoint({ acme }, silent.url())
-      for (let i = 0; i < 20; i++) await raise({ acme })
-    }
-    mk.mailkeep.start()
-    await until('they use their whole limit', () => silent.received.length >= 12 || undefined)
-    await addEndpoint(mk, quick.url())
-    await raise(mk)
-    await copies(mk, 99, 'pending') // the first may have been answered by now
-    await mk.wake()
-    await quick.count(100)
-    assert.equal(most, 12, 'of 16 a quarter was reserved for endpoints that answer')
-    assert.equal(silent.received.length, most, 'none of them was waited for')
-  })
-})
+  },
+  ["a host's Kysely on PostgreSQL"],
+)

@@ -65,7 +65,14 @@ function withPlainRows(connection: Connection): Connection {
  */
 export async function queryPlainRows<R>(connection: Connection, query: Query): Promise<QueryResult<R>> {
   const { sql, parameters } = query
-  if (!returnsRows(sql)) return await connection.run(CompiledQuery.raw(sql, [...parameters]))
+  if (!returnsRows(sql)) {
+    const result = await connection.run<R>(CompiledQuery.raw(sql, [...parameters]))
+    // Kysely returns the command of COMMIT and ROLLBACK as a row.
+    if (result.rows.length > 0 && !/^(?:commit|rollback)\b/.test(sql)) {
+      throw new TypeError(`The rows of this statement were not read as JSON text: ${sql}`)
+    }
+    return result
+  }
   const asText = `with given as (${sql}) select row_to_json(given)::text as given from given`
   const { rows } = await connection.run<{ given: string }>(CompiledQuery.raw(asText, [...parameters]))
   return { rows: rows.map(({ given }) => plainRow(given) as R) }
@@ -74,7 +81,7 @@ export async function queryPlainRows<R>(connection: Connection, query: Query): P
 /** A writing WITH, as the outbox has one, cannot be nested, and returns no rows. */
 function returnsRows(sql: string): boolean {
   if (/^\s*with\s+\w+ as \(\s*insert\b/i.test(sql)) return false
-  return /^\s*(?:\/\*.*?\*\/\s*)?select\b/i.test(sql) || /\breturning\b/i.test(sql)
+  return /^\s*(?:\/\*.*?\*\/\s*)?[(\s]*(?:select|with)\b/i.test(sql) || /\breturning\b/i.test(sql)
 }
 
 function plainRow(text: string): Record<string, unknown> {
