@@ -16,6 +16,8 @@ interface HostTransaction {
   /** The connection with the host's transaction. */
   readonly connection: Connection
   readonly dialect: Dialect
+  /** Fails outside a transaction. Only for a connection that would read without one: it runs before each read. */
+  readonly requireTransaction?: Query
   /** Maps a driver's error to the MailkeepError that callers get. Returns other errors unchanged. */
   toMailkeepError(error: unknown): unknown
 }
@@ -38,7 +40,7 @@ export function withinHostTransaction(database: Database, host: HostTransaction)
       notify: () => database.changes.notify(),
       subscribe: (listener) => database.changes.subscribe(listener),
     },
-    read: connection.run,
+    read: readerOn(connection, host.requireTransaction),
     transaction(work) {
       const last = lastOperations.get(host.handle) ?? Promise.resolve()
       const result = last.then(() => runInSavepoint(database, connection, work))
@@ -48,6 +50,12 @@ export function withinHostTransaction(database: Database, host: HostTransaction)
     },
     close: async () => {},
   }
+}
+
+/** Asks for the check and the read at once, which a driver that pipelines sends in one round trip. */
+function readerOn({ run }: ReturnType<typeof withMappedErrors>, check: Query | undefined): Database['read'] {
+  if (!check) return run
+  return async <R>(query: Query) => (await Promise.all([run(check), run<R>(query)]))[1]
 }
 
 function withMappedErrors({ connection, toMailkeepError }: HostTransaction) {

@@ -302,6 +302,33 @@ async function attempted(mailkeep: Mailkeep, acme: ReturnType<Mailkeep['forClien
   assert.fail(`nothing was attempted: ${mailkeep}`)
 }
 
+onPostgres('a pg client', () => {
+  test('reads only while its transaction is open', async (t) => {
+    const url = await databaseUrl()
+    const mailkeep = await createMailkeep({ database: postgres(url), encryptionKey: key })
+    t.after(() => mailkeep.close())
+    const { id } = await mailkeep.clients.create({ name: 'Acme' })
+    const client = new pg.Client(url)
+    await client.connect()
+    t.after(() => client.end())
+    const within = mailkeep.using(client)
+    const reads = [
+      () => within.clients.list(),
+      () => within.forClient(id).contacts.list(),
+      () => within.forClient(id).contacts.count(),
+    ]
+    const refused = (error: unknown) =>
+      isMailkeepError(error, 'validation_failed') && /No transaction is open/.test(error.message)
+    for (const read of reads) await assert.rejects(read(), refused)
+    for (const end of ['commit', 'rollback']) {
+      await client.query('begin')
+      await Promise.all(reads.map((read) => read()))
+      await client.query(end)
+      for (const read of reads) await assert.rejects(read(), refused)
+    }
+  })
+})
+
 test('a handle without an open transaction is refused with a line that says what to do', async (t) => {
   const path = file(t)
   const mailkeep = await createMailkeep({ database: sqlite(path), encryptionKey: key })

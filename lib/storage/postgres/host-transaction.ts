@@ -1,6 +1,6 @@
 import { CompiledQuery, type QueryResult } from 'kysely'
 import { invalid } from '../../errors.ts'
-import type { Connection, Query } from '../connection.ts'
+import { type Connection, plainQuery, type Query } from '../connection.ts'
 import type { Database } from '../database.ts'
 import { withinHostTransaction } from '../host-transaction.ts'
 import { connectionOfTransaction } from '../kysely-connection.ts'
@@ -10,6 +10,9 @@ import { dialect } from './dialect.ts'
 import { ignoreErrorEvents, type PooledClient } from './driver.ts'
 import { timeFromText } from './values.ts'
 
+/** Fails outside a transaction, as every savepoint does, and changes nothing inside one. */
+const requireTransaction = plainQuery('savepoint mailkeep_read; release savepoint mailkeep_read')
+
 /** Returns the database inside a transaction that the host has open. */
 export function within(database: Database, handle: unknown): Database {
   const connection = adopt(handle)
@@ -17,6 +20,8 @@ export function within(database: Database, handle: unknown): Database {
     handle: handle as object,
     connection,
     dialect,
+    // Kysely itself refuses statements after the end of its transaction.
+    ...(connection instanceof Session && { requireTransaction }),
     toMailkeepError: (error) => toMailkeepError(error, true),
   })
 }
