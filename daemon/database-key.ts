@@ -2,6 +2,11 @@ import { readFile } from 'node:fs/promises'
 import { encryptionKeyId } from '../lib/internal.ts'
 import type { Config } from './config.ts'
 
+/** Whether a text is the base64 of 32 bytes. */
+export function isKey(text: string): boolean {
+  return /^[\w+/-]{43}=?$/.test(text)
+}
+
 /** Where the key of a database was found. */
 export type KeyLocation =
   | { readonly in: 'setting' }
@@ -24,7 +29,7 @@ export async function findKey(
   }
   for (const path of paths) {
     const key = await readFile(path, 'utf8').catch(() => '')
-    if (/^[\w+/-]{43}=?$/.test(key.trim()) && encryptionKeyId(key.trim()) === keyId) return { in: 'file', path, key }
+    if (isKey(key.trim()) && encryptionKeyId(key.trim()) === keyId) return { in: 'file', path, key }
   }
   return undefined
 }

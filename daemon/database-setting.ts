@@ -7,17 +7,21 @@ export const inMemory = ':memory:'
 /** First bytes of every SQLite database: https://sqlite.org/fileformat.html#magic_header_string */
 const fileHeader = Buffer.from('SQLite format 3\0')
 
+/** The error for a file that is there, but has other content than a SQLite database. */
+export class NotADatabase extends CliError {}
+
 /**
  * Checks a database file before other files are created beside it.
  *
  * @returns Whether the file contains a SQLite database.
- * @throws CliError The file has other content or cannot be read.
+ * @throws NotADatabase The file has other content.
+ * @throws CliError The file cannot be read.
  */
 export function holdsDatabase(path: string): boolean {
   if (path === inMemory) return false
   const header = readHeader(path)
   if (header.length === 0) return false
-  if (!header.equals(fileHeader)) throw new CliError(`${path} is not a SQLite database.`)
+  if (!header.equals(fileHeader)) throw new NotADatabase(`${path} is not a SQLite database.`)
   return true
 }
 

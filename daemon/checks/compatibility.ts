@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import type { FileReport } from '../../lib/storage/sqlite.ts'
+import { reasonOf } from '../cli-error.ts'
 import type { Config } from '../config.ts'
-import { findKey } from '../database-key.ts'
+import { findKey, isKey } from '../database-key.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
 
 /** The parts of a database report that depend on mailkeep's version and on the key. */
@@ -43,12 +45,23 @@ export async function checkKey({ keyId }: Compatibility, config: Config, path?: 
     const remedy = `set MAILKEEP_ENCRYPTION_KEY to the database's${await hintOfFile(keyId, path)}`
     return fault('key', "MAILKEEP_ENCRYPTION_KEY is not the database's key", remedy)
   }
-  if (path !== undefined && existsSync(path)) {
-    const remedy = `set MAILKEEP_ENCRYPTION_KEY to the database's current key, or write that key to ${path}`
-    return fault('key', `${path} holds another key than the database's, such as one from before a rotation`, remedy)
-  }
+  if (path !== undefined && existsSync(path)) return await faultOfFile(path)
   const restored = path === undefined ? '' : `, or restore ${path} from where backups are kept`
   return fault('key', "the database's encryption key is missing", `set MAILKEEP_ENCRYPTION_KEY to it${restored}`)
+}
+
+/** Says why a key file does not give the database's key. */
+async function faultOfFile(path: string): Promise<Finding> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => ({ reason: reasonOf(error) }))
+  if (typeof text !== 'string') {
+    return fault('key', `${path} cannot be read: ${text.reason}`, 'let the user mailkeep runs as read it')
+  }
+  if (!isKey(text.trim())) {
+    const remedy = `restore ${path} from where backups are kept, or set MAILKEEP_ENCRYPTION_KEY to the database's key`
+    return fault('key', `${path} does not hold the base64 of 32 bytes`, remedy)
+  }
+  const remedy = `set MAILKEEP_ENCRYPTION_KEY to the database's current key, or write that key to ${path}`
+  return fault('key', `${path} holds another key than the database's, such as one from before a rotation`, remedy)
 }
 
 /** Returns a hint when the key file contains the right key but a wrong setting overrides it. */

@@ -1,9 +1,10 @@
-import { constants } from 'node:fs'
+import { constants, existsSync } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { FileReport } from '../../lib/storage/sqlite.ts'
 import type { Config } from '../config.ts'
-import { holdsDatabase, inMemory, isServer } from '../database-setting.ts'
+import { sqliteCode } from '../database-error.ts'
+import { holdsDatabase, inMemory, isServer, NotADatabase } from '../database-setting.ts'
 import { loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
 import { checkKey, checkSchema } from './compatibility.ts'
@@ -37,15 +38,30 @@ export async function checkDatabase(config: Config): Promise<Finding[]> {
   } catch (error) {
     const closed = [...(await checkDirectory(database)), ...(await checkFile(database))]
     if (closed.length > 0) return closed
-    const remedy = 'restore a backup (mailkeep restore FILE), or repair the file'
-    return [fault('database', error instanceof Error ? error.message : String(error), remedy)]
+    return [unusable(database, error)]
   }
 }
+
+/** Advises to restore a backup only if the file is not, or is no longer, a database. */
+function unusable(database: string, error: unknown): Finding {
+  const code = sqliteCode(error) ?? sqliteCode((error as Error).cause)
+  if (code !== undefined && /^SQLITE_(?:CORRUPT|NOTADB)/.test(code))
+    return fault('database', `${database} is damaged (${code})`, restore)
+  const message = error instanceof Error ? error.message : String(error)
+  if (error instanceof NotADatabase)
+    return fault('database', message, `set MAILKEEP_DATABASE to another file, or ${restore}`)
+  return { check: 'database', state: 'fault', message }
+}
+
+const restore = 'stop the daemon and restore a backup: mailkeep restore FILE'
 
 const ownerRemedy = 'chown it to the user mailkeep runs as'
 
 async function checkDirectory(database: string): Promise<Finding[]> {
   const directory = dirname(resolve(database))
+  if (!existsSync(directory)) {
+    return [fault('permissions', `there is no directory ${directory}`, 'create it, or set MAILKEEP_DATABASE')]
+  }
   try {
     // SQLite creates its write-ahead log beside the database.
     await access(directory, constants.W_OK | constants.X_OK)
@@ -92,7 +108,7 @@ function checkIntegrity(database: string, { faults, rows, mailkeep }: FileReport
     return fault('integrity', `${database} is a database, but not mailkeep's`, 'set MAILKEEP_DATABASE to another file')
   if (faults.length === 0)
     return ok('integrity', `the file is whole; ${rows.contact} contacts, ${rows.delivery} deliveries`)
-  return fault('integrity', faults.join('; '), 'stop the daemon and restore a backup: mailkeep restore FILE')
+  return fault('integrity', faults.join('; '), restore)
 }
 
 const maxClockDifferenceMs = 60_000

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -19,6 +19,7 @@ import { children } from './process-group.ts'
 interface Finding {
   check: string
   state: string
+  message: string
   remedy?: string
 }
 
@@ -272,6 +273,7 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
     const bytes = await readFile(path)
     await writeFile(path, bytes.fill(0xff, 8192, 40_000))
     const broken = await examined()
+    assert.doesNotMatch(JSON.stringify((await examine(cwd)).bad), /mailkeep doctor/)
     assert.ok(
       broken.some(([check, state]) => /integrity|database/.test(check!) && state === 'fault'),
       String(broken),
@@ -285,6 +287,38 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
       )
       assert.equal(code, 1)
     }
+  })
+
+  test('advises to restore a backup only for a file that is damaged or no database', async (t) => {
+    const cwd = await directory(t)
+    const found = async (MAILKEEP_DATABASE: string) => (await examine(cwd, { MAILKEEP_DATABASE })).bad
+    const folder = join(cwd, 'folder')
+    await mkdir(folder)
+    const isDirectory = { check: 'database', state: 'fault', message: `The database ${folder} is a directory.` }
+    assert.deepEqual(await found(folder), [isDirectory])
+    const [absent] = await found(join(folder, 'none', 'mailkeep.db'))
+    assert.match(`${absent!.message}: ${absent!.remedy}`, /^there is no directory \S*none: create it/)
+    const text = join(cwd, 'notes.txt')
+    await writeFile(text, 'something else entirely')
+    const [foreign] = await found(text)
+    assert.match(foreign!.remedy!, /^set MAILKEEP_DATABASE to another file, or .*restore/)
+  })
+
+  test('says of a key file that cannot be read or has no key what is wrong with it', async (t) => {
+    const cwd = await directory(t)
+    await run(['migrate'], { cwd })
+    const path = join(cwd, 'mailkeep.db.key')
+    const found = async () => (await examine(cwd)).bad.find(({ check }) => check === 'key')!
+    for (const text of ['', 'no key']) {
+      await writeFile(path, text, { mode: 0o600 })
+      const { message, remedy } = await found()
+      assert.match(message, /mailkeep\.db\.key does not hold the base64 of 32 bytes/)
+      assert.match(remedy!, /^restore /)
+    }
+    await rm(path)
+    await mkdir(path)
+    const { message, remedy } = await found()
+    assert.match(`${message}: ${remedy}`, /cannot be read: EISDIR.*: let the user mailkeep runs as read it/)
   })
 
   test('reports what keeps a running daemon from its work, such as a file that was moved away', async (t) => {
