@@ -4920,7 +4920,7 @@ export interface components {
             /** @description Rows whose contact existed already, with `mode=skip`. */
             skipped: number;
             refused: number;
-            /** @description Code of the error that ended it, or `abandoned`. */
+            /** @description Code of the error that ended it, `aborted` by its caller, or `abandoned` by its process. */
             error: string | null;
             /** Format: date-time */
             started_at: string;

@@ -65,8 +65,8 @@ export interface Progress {
 
 interface ImportRecorder {
   readonly id: number
-  /** Records the end, with the error if there was one. */
-  finish(error?: unknown): Promise<void>
+  /** Records the end, with the error if there was one. It is `aborted` if it is the reason of the signal. */
+  finish(error?: unknown, signal?: AbortSignal): Promise<void>
 }
 
 /** Records an import, and its progress once a second until it is finished. */
@@ -101,17 +101,22 @@ export async function recordImport(
   const timer = setInterval(tick, progressIntervalMs).unref()
   return {
     id: id!,
-    async finish(error) {
+    async finish(error, signal) {
       clearInterval(timer)
       await running
       const end =
         error === undefined
           ? { status: 'finished' as const, error: null }
-          : { status: 'failed' as const, error: isMailkeepError(error) ? error.code : 'internal' }
+          : { status: 'failed' as const, error: codeOf(error, signal) }
       const seen_at = now(ctx)
       await transact(ctx, (tx) => queries.finishImport(tx, { ...recorded, ...countsOf(progress), ...end, seen_at }))
     },
   }
+}
+
+function codeOf(error: unknown, signal: AbortSignal | undefined): string {
+  if (signal?.aborted && error === signal.reason) return 'aborted'
+  return isMailkeepError(error) ? error.code : 'internal'
 }
 
 function countsOf({ total, created, updated, skipped, refused }: Progress) {

@@ -19,7 +19,7 @@ export interface Import {
   /** Rows whose contact existed already, with `mode: 'skip'`. */
   skipped: number
   refused: number
-  /** Code of the error that ended it, or `abandoned`. */
+  /** Code of the error that ended it, `aborted` by its caller, or `abandoned` by its process. */
   error: string | null
   started_at: Timestamp
   finished_at: Timestamp | null
@@ -38,7 +38,10 @@ export const importFields: RecordFields<Import> = {
   updated: Count,
   skipped: described(Count, 'Rows whose contact existed already, with `mode=skip`.'),
   refused: Count,
-  error: described(v.nullable(v.string()), 'Code of the error that ended it, or `abandoned`.'),
+  error: described(
+    v.nullable(v.string()),
+    'Code of the error that ended it, `aborted` by its caller, or `abandoned` by its process.',
+  ),
   started_at: Time,
   finished_at: v.nullable(Time),
 }

@@ -283,6 +283,8 @@ overHttp('the progress and the results of imports', (open) => {
     assert.deepEqual([status, error, typeof finished_at], ['failed', 'abandoned', 'string'])
     controller.abort()
     await assert.rejects(running, { name: 'AbortError' })
+    const stopped = await opened.data(200, 'GET', `/imports/${importId}`)
+    assert.deepEqual([stopped.status, stopped.error], ['failed', 'aborted'])
   })
 
   test('are deleted after 30 days', needsClock, async (t) => {

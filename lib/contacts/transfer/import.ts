@@ -82,7 +82,7 @@ export async function importContacts(
     return { ...counts, ...(mode === 'skip' && { skipped }), ...(dry_run && { dry_run }), refused_rows }
   } catch (error) {
     // The error of the import is more useful than that of recording it.
-    await recorder.finish(error).catch(() => {})
+    await recorder.finish(error, parsed.signal).catch(() => {})
     throw error
   } finally {
     if (!dry_run && progress.created >= minCreatedForAnalyze) await analyzeContacts(ctx)
