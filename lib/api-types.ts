@@ -72,7 +72,7 @@ export interface TokensApi {
    */
   list(filter?: { clientId?: number }): Promise<Token[]>
   /**
-   * Revokes a token, which becomes invalid.
+   * Revokes a token, which becomes invalid. Doing it again changes nothing.
    *
    * @throws MailkeepError `not_found`
    */

@@ -142,7 +142,7 @@ export async function listTokens(ctx: Context, filter: { clientId?: number } = {
 }
 
 /**
- * Revokes a token, which becomes invalid.
+ * Revokes a token, which becomes invalid. Doing it again changes nothing.
  *
  * @throws MailkeepError `not_found`
  */
@@ -150,7 +150,8 @@ export async function revokeToken(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('tokenId', id)
     const revoked = await queries.revokeToken(tx, { id, revoked_at: now(tx) })
-    if (!revoked) throw notFound('token')
+    if (!revoked && !(await queries.findToken(tx, { id }))) throw notFound('token')
+    if (!revoked) return
     await audit(tx, 'token.revoked', id, revoked.client_id)
     tx.transaction.afterCommit(() => tx.local.tokens.clear())
   })

@@ -101,13 +101,18 @@ export const revokeTokensOf = statement({ client_id: int, revoked_at: time }, (d
     .where('revoked_at', 'is', null),
 )
 
-/** Revokes a token. A second call keeps the first time. */
+/** Revokes a token, unless it is revoked already. */
 export const revokeToken = statement({ id: int, revoked_at: time }, (db, p) =>
   db
     .updateTable('mailkeep_token')
-    .set((eb) => ({ revoked_at: eb.fn.coalesce('revoked_at', p.revoked_at) }))
+    .set({ revoked_at: p.revoked_at })
     .where('id', '=', p.id)
+    .where('revoked_at', 'is', null)
     .returning('client_id'),
+)
+
+export const findToken = statement({ id: int }, (db, p) =>
+  db.selectFrom('mailkeep_token').select('id').where('id', '=', p.id),
 )
 
 export const listClientTokens = statement.range({ client_id: int }, (db, p) =>

@@ -1,5 +1,6 @@
 /** The audit log: each change has an entry with its token, written in the transaction of the change. */
 import assert from 'node:assert/strict'
+import { isMailkeepError } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
 import { needsClock, overHttp } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
@@ -67,6 +68,18 @@ overHttp('the audit log', (open) => {
     const [identity] = await client.auditLog.list({ type: 'identity.created' }).then(({ data }) => data)
     assert.deepEqual([identity!.source, identity!.token_id], ['library', null])
     assert.doesNotMatch(JSON.stringify(body), /mine|Ann|example/)
+  })
+
+  test('shows once that the host revoked a token, however often it does it', async (t) => {
+    const { mailkeep, client, id: clientId } = await open(t)
+    const { id } = await mailkeep.tokens.create({ clientId, role: 'viewer' })
+    for (let times = 0; times < 3; times++) await mailkeep.tokens.revoke(id)
+    const { data } = await client.auditLog.list({ type: 'token.revoked' })
+    assert.deepEqual(
+      data.map(({ target_id }) => target_id),
+      [id],
+    )
+    await assert.rejects(mailkeep.tokens.revoke(999_999), (error) => isMailkeepError(error, 'not_found'))
   })
 
   test('shows contacts that are saved without a list, and each change of a batch once', async (t) => {
