@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { readFile, realpath, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { FileReport } from '../../lib/storage/sqlite.ts'
@@ -35,7 +35,7 @@ export const backup: Command = {
     }
     await writeFileAtomic(target, write, invocation.onExit)
     if (key?.in === 'file') await copyKey(`${target}.key`, key.key, invocation)
-    printResult(invocation, target, copy!, key)
+    await printResult(invocation, target, copy!, key)
   },
 }
 
@@ -134,14 +134,30 @@ async function copyKey(path: string, key: string, { onExit }: Invocation): Promi
   await writeFileAtomic(path, (partial) => writeFile(partial, `${key.trim()}\n`), onExit)
 }
 
-function printResult({ print }: Invocation, target: string, { rows }: FileReport, key: KeyLocation | undefined): void {
+async function printResult(
+  { print }: Invocation,
+  target: string,
+  { rows, keyId }: FileReport,
+  key: KeyLocation | undefined,
+): Promise<void> {
   const file = resolve(target)
   const key_file = key?.in === 'file' ? `${file}.key` : null
   const text = [
     `${file} holds ${plural(rows.contact ?? 0, 'contact')} of ${plural(rows.client ?? 0, 'client')}, verified`,
     keyLine(key, key_file),
+    ...((await hasOtherKey(`${file}.key`, keyId))
+      ? [`${file}.key was there before, and is not its key: move it away`]
+      : []),
   ]
   print({ json: { file, key_file, key_known: key !== undefined, rows }, text: text.join('\n') })
+}
+
+/** Whether a file beside the backup has another key, so that people may take it for the key of the backup. */
+async function hasOtherKey(path: string, keyId: string | null): Promise<boolean> {
+  if (!existsSync(path)) return false
+  return (
+    keyId === null || !(await findKey(keyId, { encryptionKey: undefined, previousEncryptionKey: undefined }, [path]))
+  )
 }
 
 function keyLine(key: KeyLocation | undefined, file: string | null): string {

@@ -84,6 +84,17 @@ describe('mailkeep backup', { concurrency: 4 }, () => {
     assert.deepEqual((await readdir(cwd)).sort(), ['copy.db', 'mailkeep.db'])
   })
 
+  test('says that a key file which is there already is not the key of the backup', async (t) => {
+    const cwd = await directory(t)
+    const surroundings = { cwd, env: { MAILKEEP_ENCRYPTION_KEY: 'k'.repeat(43) } }
+    await run(['migrate'], surroundings)
+    await writeFile(join(cwd, 'copy.db.key'), 'o'.repeat(43))
+    const { out } = await run(['backup', 'copy.db'], surroundings)
+    assert.match(out, /copy\.db\.key was there before, and is not its key/)
+    await writeFile(join(cwd, 'copy.db.key'), 'k'.repeat(43))
+    assert.doesNotMatch((await run(['backup', 'copy.db'], surroundings)).out, /was there before/)
+  })
+
   test('replaces an earlier backup and no other file', async (t) => {
     const { cwd, add } = await open(t)
     await run(['backup', 'copy.db'], { cwd })
