@@ -62,7 +62,7 @@ async function sourceOf({ database, postgres: options }: Config, create: boolean
     }
     return postgres(database, options)
   }
-  refuseMissingDirectory(database)
+  if (create) refuseMissingDirectory(database)
   const exists = holdsDatabase(database)
   if (!exists && !create && database !== inMemory) {
     throw missing(`There is no database at ${resolve(database)}`, '--database or MAILKEEP_DATABASE')

@@ -99,11 +99,21 @@ export async function withMailkeep<T>(
   use: (mailkeep: Mailkeep) => Promise<T>,
   { create = false }: { create?: boolean } = {},
 ): Promise<T> {
-  const mailkeep = await openMailkeep(config, logger, { create })
+  const mailkeep = await openMailkeep(config, withoutErrors(logger), { create })
   try {
     return await use(mailkeep)
   } finally {
     await mailkeep.close()
+  }
+}
+
+/** The program prints the error of a command as one line, so the log need not have it too. */
+function withoutErrors(logger: Logger): Logger {
+  return {
+    debug: (fields, message) => logger.debug(fields, message),
+    info: (fields, message) => logger.info(fields, message),
+    warn: (fields, message) => logger.warn(fields, message),
+    error: () => {},
   }
 }
 

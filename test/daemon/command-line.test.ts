@@ -502,6 +502,14 @@ describe('commands', { concurrency: 4 }, () => {
   })
 })
 
+test('a command that creates nothing says of a missing directory only that the database is not there', async (t) => {
+  const cwd = await directory(t)
+  for (const command of ['client list', 'export --client 1']) {
+    const line = await program.errorLineOf([...command.split(' '), '--database', 'none/x.db'], { cwd })
+    assert.match(line, /There is no database at .*none\/x\.db/, command)
+  }
+})
+
 describe('a start that cannot succeed prints one clear line', { concurrency: 4 }, () => {
   const wrong: readonly [what: string, args: readonly string[], env: Environment, line: RegExp][] = [
     ['a wrong setting', [], { MAILKEEP_PORT: '70000' }, /MAILKEEP_PORT/],

@@ -232,6 +232,7 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
       for (const file of [path, `${path}-shm`]) {
         assert.ok((await mount('--bind', file, file)) && (await mount('-o', 'remount,bind,ro', file)))
         await expectFault()
+        if (file === path) assert.match(await errorLineOf(['client', 'create', 'Acme'], { cwd }), /cannot be written/)
         await once(spawn('umount', [file], { stdio: 'ignore' }), 'close')
       }
       db.close()
