@@ -127,8 +127,11 @@ export class Loop<
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopping = true
     this.#signal.wake()
-    const timer = setTimeout(() => this.abort(() => true), timeoutMs)
+    const endsMs = performance.now() + timeoutMs
+    const abortAll = () => this.abort(() => true)
+    const timer = setTimeout(abortAll, timeoutMs)
     await this.#lastTurn // may still claim
+    if (performance.now() >= endsMs) abortAll()
     await (this.#running ?? this.#run())
     clearTimeout(timer)
     await this.#work.close()

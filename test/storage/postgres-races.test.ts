@@ -14,6 +14,7 @@ import { onPostgres, openPostgres, test } from '../support/databases.ts'
 import { openService, until } from '../support/harness.ts'
 import type { Answer, Call } from '../support/http-call.ts'
 import { assertFaster } from '../support/timing.ts'
+import { openManualReceiver } from '../support/webhook-harness.ts'
 
 const key = Buffer.alloc(32, 7)
 
@@ -428,6 +429,30 @@ onPostgres('while a transaction of the host is open', () => {
     await commit()
     await runSecondPass(place)
     assert.deepEqual(await place.ask('select contact_id from mailkeep_message'), [{ contact_id: null }])
+  })
+})
+
+onPostgres('closing', () => {
+  test('aborts requests also of deliveries that were being claimed when its time was over', async (t) => {
+    const webhooks = { allowPrivate: true, timeoutSeconds: 60 } // longer than the test may take
+    const { all, clients, ask, url, schema } = await openSeveral(t, 1, { webhooks })
+    const { receiver } = await openManualReceiver(t)
+    await clients[0]!.webhooks.createEndpoint({ url: receiver.url(), events: ['newsletter.sent'] })
+    await clients[0]!.events.raise({ type: 'newsletter.sent', data: {} })
+    const other = new pg.Client({ connectionString: url })
+    await other.connect()
+    t.after(() => other.end())
+    await other.query(`set search_path = ${schema}`)
+    await other.query('begin')
+    await other.query('lock table mailkeep_delivery in exclusive mode')
+    all[0]!.start()
+    await untilLocked(ask)
+    const closed = all[0]!.close({ timeoutMs: 0 })
+    await new Promise((resolve) => setTimeout(resolve, 0)) // its timer of the same length ends before this one
+    await other.query('commit')
+    await closed
+    const [delivery] = await ask('select status, attempts, claim from mailkeep_delivery')
+    assert.deepEqual(delivery, { status: 'pending', attempts: 1, claim: null })
   })
 })
 
