@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { fieldMessages } from '../../cli-error.ts'
 import type { Schemas } from '../api.ts'
 import { save } from '../contacts/export-contacts.tsx'
@@ -33,7 +33,7 @@ const maxShownRows = 100
 /** Scrolls to the outcome, which is below the options of the import. */
 function useScroll(outcome: unknown) {
   const place = useRef<HTMLElement>(null)
-  useEffect(() => place.current?.scrollIntoView({ block: 'nearest' }), [outcome])
+  useLayoutEffect(() => place.current?.scrollIntoView({ block: 'nearest' }), [outcome])
   return place
 }
 

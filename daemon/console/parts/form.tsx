@@ -39,7 +39,7 @@ export function Form({ action, cancel, isLive = false, state, submit, children, 
   const changes = useRef(0)
   const waiting = useRef<{ timer: ReturnType<typeof setTimeout>; form: HTMLFormElement }>(undefined)
   const place = useRef<HTMLDivElement>(null)
-  useEffect(() => place.current?.scrollIntoView({ block: 'nearest' }), [error])
+  useLayoutEffect(() => place.current?.scrollIntoView({ block: 'nearest' }), [error])
   const show = (next: SaveState) => {
     saveState.value = next
   }
