@@ -19,7 +19,7 @@ const selecting = ['lists', 'tags', 'topics'] as const
  * @throws MailkeepError `validation_failed` on the id, as in `audience.lists.0`, or on the empty filter.
  */
 export async function requireAudience(ctx: Context, audience: Audience): Promise<void> {
-  const empty = selecting.find((field) => audience[field]?.length === 0)
+  const empty = emptyFilterOf(audience)
   if (empty) throw invalid(`audience.${empty}`, 'Without ids, this matches no contact: name some, or leave it out.')
   for (const field of fields) {
     const ids = audience[field] ?? []
@@ -28,12 +28,18 @@ export async function requireAudience(ctx: Context, audience: Audience): Promise
     if (at >= 0)
       throw invalid(`audience.${field}.${at}`, `There is no ${kinds[field]} ${ids[at]}: change the audience.`)
   }
-  await requireSegment(ctx, audience)
+  const emptyOfSegment = emptyFilterOf(await requireSegment(ctx, audience))
+  if (!emptyOfSegment) return
+  throw invalid('audience.segment', `Its filter ${emptyOfSegment} is without ids, so it matches no contact.`)
 }
 
-/** @throws MailkeepError `validation_failed` on `audience.segment` */
-export async function requireSegment(ctx: Context, { segment }: Audience): Promise<void> {
-  if (segment !== undefined) await requireExists('audience.segment', () => filtersOfSegment(ctx, segment))
+/** @returns The filters of the segment; none without a segment. @throws MailkeepError `validation_failed` on `audience.segment` */
+export async function requireSegment(ctx: Context, { segment }: Audience): Promise<SegmentFilters> {
+  return segment === undefined ? {} : await requireExists('audience.segment', () => filtersOfSegment(ctx, segment))
+}
+
+function emptyFilterOf(filters: SegmentFilters) {
+  return selecting.find((field) => filters[field]?.length === 0)
 }
 
 /** Who gets a newsletter that has started. */

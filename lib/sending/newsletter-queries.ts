@@ -108,12 +108,16 @@ export const setSegmentFilters = statement({ ...key, segment_filters: text }, (d
     .where('id', '=', p.id),
 )
 
-/** Returns the newsletters whose recipients are being chosen. */
+/** The kind of the job that chooses the recipients of a newsletter. */
+export const prepareNewsletter = 'prepare newsletter'
+
+/** Returns the newsletters whose recipients are being chosen. It finds them by their jobs: a client has few at a time. */
 export const listPreparing = statement.all(
   { client_id: int },
   (_, p) => sql<{ id: number; audience: string; segment_filters: string | null }>`
-    select id, audience, segment_filters from mailkeep_newsletter
-    where client_id = ${p.client_id} and status in ('sending', 'paused') and not is_prepared`,
+    select n.id, n.audience, n.segment_filters from mailkeep_job as job cross join mailkeep_newsletter as n
+    where job.client_id = ${p.client_id} and job.kind = ${sql.lit(prepareNewsletter)} and job.status = 'pending'
+      and n.id = job.target_id and n.status in ('sending', 'paused')`,
 )
 
 /** Removes the time of a scheduled newsletter that is sent before it. */

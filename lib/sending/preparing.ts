@@ -23,7 +23,7 @@ import * as queries from './newsletter-queries.ts'
 import { type MessageCounts, type Newsletter, newsletterFrom, summaryFrom } from './schema.ts'
 import { requireReady } from './sendable.ts'
 
-export const prepareNewsletter = 'prepare newsletter'
+const { prepareNewsletter } = queries
 
 /** The columns of a change of state that changes nothing else. */
 export function unchangedState(tx: Tx, id: number) {

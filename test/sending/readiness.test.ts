@@ -44,6 +44,9 @@ onEveryDatabase('an audience', (open) => {
       assert.deepEqual(await acme.newsletters.audience(id), { count: 0 })
       await assert.rejects(acme.newsletters.send(id), isInvalid(`audience.${field}`))
       assert.equal((await acme.newsletters.get(id)).status, 'draft')
+      const segment = await acme.segments.create({ name: field, filters: { [field]: [] } })
+      const ofSegment = await addNewsletter(mail, { lists: [list.id], segment: segment.id })
+      await assert.rejects(acme.newsletters.send(ofSegment.id), isInvalid('audience.segment'))
     }
     const { id } = await addNewsletter(mail, { lists: [list.id], exclude_lists: [], exclude_tags: [] })
     await acme.newsletters.send(id)
