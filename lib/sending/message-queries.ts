@@ -106,14 +106,15 @@ export const eraseMessagesOfContact: BatchStep = statement.affected(
 )
 
 /**
- * Takes a pending message from the contact that stays if the merged contact got the same newsletter. It is skipped then. One
- * that is being handed over may still be sent, but is not tried again.
+ * Takes a pending message from the contact that stays if the merged contact got the same newsletter, or is getting it. It is
+ * skipped then. One that is being handed over may still be sent, but is not tried again. If both are, the outcome is open.
  */
 const releaseRepeated = moveRows(
   (p) => sql`update mailkeep_message set contact_id = null, error = null
     where status = 'pending' and id in (select other.id
       from mailkeep_message as own cross join mailkeep_message as other
-      where own.contact_id = ${p.target} and (own.status in ('sent', 'uncertain') or own.lease_until is not null)
+      where own.contact_id = ${p.target} and (own.status in ('sent', 'uncertain')
+          or own.lease_until is not null and other.lease_until is null)
         and other.newsletter_id = own.newsletter_id and other.contact_id = ${p.into}
         and other.status = 'pending' limit ${p.limit})`,
 )

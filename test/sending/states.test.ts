@@ -268,6 +268,37 @@ onEveryDatabase('a newsletter whose recipients are merged while it is handed ove
   })
 })
 
+onEveryDatabase('a newsletter whose two mails to a person are handed over while the contacts are merged', (open) => {
+  for (const [first, second, statuses] of [
+    ['unknown mailbox', 'temporary', ['failed', 'sent']],
+    ['temporary', 'sent', ['sent', 'skipped']],
+  ] as const) {
+    test(`reaches the person, and once: ${first}, then ${second}`, async (t) => {
+      const mail = await openMail(t, { connections: 2 }, open)
+      const { acme } = mail
+      const { list, ids } = await addAudience(mail, 2)
+      const { id } = await addNewsletter(mail, { lists: [list.id] })
+      let begin = () => {}
+      const bothBegun = new Promise<void>((resolve) => (begin = resolve))
+      let begun = 0
+      let merged: Promise<unknown> | undefined
+      mail.transport.reply = async ({ to }) => {
+        begun += 1
+        if (begun > 2) return 'sent'
+        if (begun === 2) begin()
+        await bothBegun
+        merged ??= acme.contacts.merge(ids[0]!, { into: ids[1]! })
+        await merged
+        return to.email === emailOf(1) ? first : second
+      }
+      await acme.newsletters.send(id)
+      await finish({ ...mail, id, list })
+      const messages = (await acme.newsletters.messages(id)).data
+      assert.deepEqual(messages.map(({ status }) => status).sort(), statuses)
+    })
+  }
+})
+
 onEveryDatabase('a newsletter that was sent', (open) => {
   test('is not finished while its uncertain messages are sent again', async (t) => {
     const scene = await openDraft(t, open, 1)
