@@ -99,7 +99,13 @@ export async function withMailkeep<T>(
   use: (mailkeep: Mailkeep) => Promise<T>,
   { create = false }: { create?: boolean } = {},
 ): Promise<T> {
-  const mailkeep = await openMailkeep(config, withoutErrors(logger), { create })
+  let isOpen = false
+  const mailkeep = await openMailkeep(
+    config,
+    loggerFor(logger, () => isOpen),
+    { create },
+  )
+  isOpen = true
   try {
     return await use(mailkeep)
   } finally {
@@ -107,13 +113,15 @@ export async function withMailkeep<T>(
   }
 }
 
-/** The program prints the error of a command as one line, so the log need not have it too. */
-function withoutErrors(logger: Logger): Logger {
+/** Leaves out errors of the opening: the program prints them as one line. Later ones may come from the background work. */
+function loggerFor(logger: Logger, isOpen: () => boolean): Logger {
   return {
     debug: (fields, message) => logger.debug(fields, message),
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
-    error: () => {},
+    error: (fields, message) => {
+      if (isOpen()) logger.error(fields, message)
+    },
   }
 }
 

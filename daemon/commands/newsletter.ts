@@ -23,7 +23,7 @@ const sendNewsletter: Command = {
   ],
   notes: [
     'If it is stopped, it finishes the messages under way. A daemon on the same database continues.',
-    'With the folder transport and a daemon on the same SQLite file, the daemon sends all messages, with its own transport.',
+    'With the folder transport and a daemon on the same SQLite file, the daemon sends all messages, with its own transport. The command waits for it.',
   ],
   endsWhenStopped: true,
   run: async (invocation) => {
@@ -40,8 +40,7 @@ async function send(mailkeep: Mailkeep, id: number, invocation: Invocation): Pro
   const { at } = invocation.flags
   const started = await naming({ at: '--at' }, () => client.newsletters.send(id, at === undefined ? {} : { at }))
   if (started.status === 'scheduled') return started
-  if (!(await isLeftToDaemon(invocation))) mailkeep.start()
-  return await showUntilFinal(client, started, invocation)
+  return await sendUntilFinal(mailkeep, client, started, invocation)
 }
 
 /** Without settings of mail, mails are files. A daemon on the same database may have a mail server, so it sends all of them. */
@@ -51,19 +50,28 @@ async function isLeftToDaemon({ config: { database, mail } }: Invocation): Promi
   return hasSender(database, sqliteOptions())
 }
 
-async function showUntilFinal(
+async function sendUntilFinal(
+  mailkeep: Mailkeep,
   client: ClientMailkeep,
   started: Newsletter,
-  { progress, stopped }: Invocation,
+  invocation: Invocation,
 ): Promise<Newsletter> {
+  const { progress, stopped } = invocation
+  let isSending = false
   let isStopped = false
   const stop = stopped.then(() => {
     isStopped = true
   })
   try {
     for (let newsletter = started; ; newsletter = await client.newsletters.get(started.id)) {
+      // A daemon that was there may have ended.
+      if (!isSending && !(await isLeftToDaemon(invocation))) {
+        mailkeep.start()
+        isSending = true
+      }
       const { recipients, pending } = newsletter.counts
-      progress?.show({ what: newsletter.name, done: recipients - pending, total: recipients, unit: 'message' })
+      const what = isSending ? newsletter.name : `${newsletter.name}, sent by the daemon`
+      progress?.show({ what, done: recipients - pending, total: recipients, unit: 'message' })
       if (newsletter.status !== 'sending' || isStopped) return newsletter
       await Promise.race([wait(pollIntervalMs), stop])
     }

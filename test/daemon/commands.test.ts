@@ -19,6 +19,7 @@ import { postgres } from '../../lib/storage/postgres.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { openMailServer } from '../sending/mail-server.ts'
 import { test as databaseTest, onPostgres } from '../support/databases.ts'
+import { until } from '../support/harness.ts'
 import { openPlace } from '../support/postgres-program.ts'
 import {
   collect,
@@ -643,6 +644,36 @@ describe('newsletter send', () => {
     assert.match(out, /^newsletter 1 is sent: 2 recipients, 2 sent$/m, err)
     assert.equal(server.received.length, 2)
     assert.equal(existsSync(join(cwd, 'mail')), false)
+  })
+
+  test('logs why it cannot send', async (t) => {
+    const cwd = await directory(t)
+    await addNewsletter(cwd)
+    const database = new Database(join(cwd, 'mailkeep.db'))
+    database.exec(`create trigger full before update on mailkeep_message begin select raise(abort, 'no'); end`)
+    database.close()
+    const { child, said, closed } = start(['newsletter', 'send', '1'], { cwd })
+    while (!said.err.includes('could not claim or record messages')) await once(child.stderr!, 'data')
+    child.kill('SIGKILL')
+    await closed
+  })
+
+  test('sends the messages itself once that daemon has ended', async (t) => {
+    const cwd = await directory(t)
+    await addNewsletter(cwd)
+    const beside = await daemon(t, { cwd, env: { MAILKEEP_MAIL_TRANSPORT: 'none' } })
+    const { said, closed } = start(['newsletter', 'send', '1'], { cwd })
+    const database = new Database(join(cwd, 'mailkeep.db'))
+    t.after(() => database.close())
+    const recipients = database.prepare('select count(*) from mailkeep_message').pluck()
+    await until(
+      async () => recipients.get(),
+      (count) => count === 2,
+    )
+    assert.equal(existsSync(join(cwd, 'mail')), false)
+    await beside.stop()
+    assert.deepEqual(await closed, [0, null], said.err)
+    assert.match(said.out, /^newsletter 1 is sent: 2 recipients, 2 sent$/m)
   })
 
   test('records the messages under way when it is stopped', async (t) => {
