@@ -4597,9 +4597,9 @@ export interface components {
                  * @description The beginning of the step.
                  */
                 at: string;
-                /** @description Contacts that were created then, also those that were erased since. */
+                /** @description Contacts that were created then; of the last 90 days also those that were erased since. */
                 created: number;
-                /** @description Contacts that unsubscribed then, also those that are subscribed again. */
+                /** @description Contacts that unsubscribed then; of the last 90 days also those that are subscribed again. */
                 unsubscribed: number;
                 /** @description Contacts that were erased one by one. */
                 deleted: number;

@@ -204,11 +204,9 @@ export const deleteListSubscriptions = statement.all({ contact_id: int, list_id:
 
 const stepRange = { at: time, until: time }
 
-const past = (
-  client: RawBuilder<unknown>,
-  column: 'created' | 'unsubscribed',
-) => sql`coalesce((select sum(${sql.ref(column)})
-  from mailkeep_past_change as past where past.client_id = ${client} and past.at >= item.at and past.at < item.until), 0)`
+const past = (client: RawBuilder<unknown>, type: 'created' | 'unsubscribed') => sql`(select count(*)
+  from mailkeep_past_change as past where past.client_id = ${client} and past.type = ${sql.lit(type)}
+    and past.at >= item.at and past.at < item.until)`
 
 /** Counts contacts by the times of their changes, and changes that contacts no longer show. Each scans a range of an index. */
 export const countContactChanges = statement.all(

@@ -20,9 +20,9 @@ const ContactSeriesQuery = closedObject({ ...rangeFields, count: v.optional(Quer
 export interface ContactPoint {
   /** The beginning of the step. */
   at: string
-  /** Contacts that were created then, also those that were erased since. */
+  /** Contacts that were created then; of the last 90 days also those that were erased since. */
   created: number
-  /** Contacts that unsubscribed then, also those that are subscribed again. */
+  /** Contacts that unsubscribed then; of the last 90 days also those that are subscribed again. */
   unsubscribed: number
   /** Contacts that were erased one by one. */
   deleted: number
@@ -35,8 +35,11 @@ export interface ContactSeries extends Series<ContactPoint> {
 
 export const contactPointFields: RecordFields<ContactPoint> = {
   at: described(OffsetTime, 'The beginning of the step.'),
-  created: described(Count, 'Contacts that were created then, also those that were erased since.'),
-  unsubscribed: described(Count, 'Contacts that unsubscribed then, also those that are subscribed again.'),
+  created: described(Count, 'Contacts that were created then; of the last 90 days also those that were erased since.'),
+  unsubscribed: described(
+    Count,
+    'Contacts that unsubscribed then; of the last 90 days also those that are subscribed again.',
+  ),
   deleted: described(Count, 'Contacts that were erased one by one.'),
 }
 

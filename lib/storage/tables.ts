@@ -236,8 +236,8 @@ export interface Tables extends SendingTables {
   }
   /** Memberships that begin when the contact confirms them. */
   mailkeep_pending_membership: { contact_id: number; list_id: number; requested_at: string }
-  /** How many contacts were created or unsubscribed at a time and show it no more: see lib/contacts/past-changes. */
-  mailkeep_past_change: { client_id: number; at: string; created: number; unsubscribed: number }
+  /** When contacts were created or unsubscribed that show it no more: see lib/contacts/past-changes. */
+  mailkeep_past_change: { id: Generated<number>; client_id: number; type: 'created' | 'unsubscribed'; at: string }
   /** Contacts that were merged into others: the other one, which has their links now. */
   mailkeep_merged_contact: { contact_id: number; client_id: number; uuid: string; into_id: number }
   /** Addresses that must not be mailed. */

@@ -140,13 +140,13 @@ const segmentFilters: Migration = {
   statements: ['alter table mailkeep_newsletter add column segment_filters text'],
 }
 
-/** Counts of changes that contacts no longer show: see lib/contacts/past-changes. */
-function pastChangesMigration({ int, time, end }: Pick<Words, 'int' | 'time' | 'end'>): Migration {
+/** Changes that contacts no longer show: see lib/contacts/past-changes. */
+function pastChangesMigration({ id, int, time, end }: Pick<Words, 'id' | 'int' | 'time' | 'end'>): Migration {
   return {
     name: '024-past-changes',
     statements: [
-      `create table mailkeep_past_change (client_id ${int} not null, at ${time} not null, created integer not null,
-      unsubscribed integer not null, primary key (client_id, at))${end}`,
+      `create table mailkeep_past_change (${id}, client_id ${int} not null, type text not null, at ${time} not null)${end}`,
+      'create index mailkeep_past_change_client on mailkeep_past_change (client_id, type, at)',
       'create index mailkeep_past_change_at on mailkeep_past_change (at)',
     ],
   }
@@ -162,7 +162,7 @@ const movedSteps: Migration = {
 }
 
 /** The last migrations, which differ in their words only. */
-export function lastMigrations(words: Pick<Words, 'int' | 'time' | 'end'>): readonly Migration[] {
+export function lastMigrations(words: Pick<Words, 'id' | 'int' | 'time' | 'end'>): readonly Migration[] {
   return [segmentFilters, pastChangesMigration(words), movedSteps]
 }
 

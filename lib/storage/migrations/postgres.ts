@@ -292,5 +292,5 @@ export const postgresMigrations: readonly Migration[] = [
   sequenceMessagesMigration(postgresWords),
   recentCounts,
   recoverable,
-  ...lastMigrations(postgresWords),
+  ...lastMigrations({ id, ...postgresWords }),
 ]

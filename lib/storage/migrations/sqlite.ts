@@ -278,5 +278,5 @@ export const sqliteMigrations: readonly Migration[] = [
   mergedContactsMigration(sqliteWords),
   sequenceMessagesMigration(sqliteWords),
   recentCounts,
-  ...lastMigrations({ ...sqliteWords, end: ' strict, without rowid' }),
+  ...lastMigrations({ id, ...sqliteWords }),
 ]
