@@ -46,7 +46,9 @@ function plainBody({ headers }: IncomingMessage, bytes: Buffer): HostBody {
 function formBody(req: IncomingMessage, fields: unknown): HostBody {
   const form = new URLSearchParams()
   for (const [name, value] of Object.entries(fields ?? {})) {
-    for (const one of [value].flat()) form.append(name, String(one))
+    // `qs` turns more than 20 values of a name into an object.
+    const values = typeof value === 'object' && value !== null ? Object.values(value) : [value]
+    for (const one of values) form.append(name, String(one))
   }
   const { bytes, headers } = plainBody(req, Buffer.from(form.toString()))
   return { bytes, headers: { ...headers, 'content-type': formType } }

@@ -65,6 +65,16 @@ const parseForKoa: Koa.Middleware = async (ctx, next) => {
   await next()
 }
 
+/** Parses forms as koa-body does: `qs` turns more than 20 values of a name into an object. */
+const parseWithObjects: Koa.Middleware = async (ctx, next) => {
+  if (ctx.req.headers['content-type']?.startsWith(formType)) {
+    const fields = Object.entries(parse(await textOf(ctx.req)))
+    const body = fields.map(([name, value]) => [name, Array.isArray(value) && value.length > 20 ? { ...value } : value])
+    Object.assign(ctx.request, { body: Object.fromEntries(body) })
+  }
+  await next()
+}
+
 /** Calls the pages as an API route of Next.js, which parses forms and keeps other bodies as text. */
 const onNextApiRoute: OpenHost = (t, pages) =>
   listen(t, async (req, res) => {
@@ -92,6 +102,7 @@ const hosts: Readonly<Record<string, OpenHost>> = {
   }),
   Koa: koaWith(),
   'Koa after a parser of forms': koaWith(parseForKoa),
+  'Koa after a parser of forms with many values': koaWith(parseWithObjects),
   'an API route of Next.js': onNextApiRoute,
   Hono: onHono,
 }
@@ -103,10 +114,11 @@ for (const [name, open] of Object.entries(hosts)) {
     const { contacts, lists, topics } = kit.client
     const list = await lists.create({ name: 'News' })
     const { contact } = await contacts.addToList(list.id, { email: 'ada@example.org' })
-    const [weekly, offers] = [
-      await topics.create(list.id, { name: 'Weekly' }),
-      await topics.create(list.id, { name: 'Offers' }),
-    ]
+    const topicIds: string[] = []
+    while (topicIds.length < 25) {
+      const { id } = await topics.create(list.id, { name: `Topic ${topicIds.length}` })
+      topicIds.push(String(id))
+    }
     const links = await contacts.links(contact.id)
     const origin = await open(t, createContactPages({ mailkeep: kit.mailkeep }))
     const here = (url: string) => url.replace(/^.*(?=\/c\/)/, origin)
@@ -114,9 +126,10 @@ for (const [name, open] of Object.entries(hosts)) {
     const isUnsubscribed = async () => (await contacts.get(contact.id)).unsubscribed_at !== null
 
     const shown = (await visit(preferences)).html
-    const chosen = [...fieldsOf(shown, 'save'), ['topic', String(weekly.id)], ['topic', String(offers.id)]]
-    assert.match((await submit(preferences, chosen as [string, string][])).html, /Your choices are saved/)
-    assert.equal((await contacts.get(contact.id)).topics.length, 2)
+    const chosen = topicIds.map((id): [string, string] => ['topic', id])
+    const saved = await submit(preferences, [...fieldsOf(shown, 'save'), ...chosen])
+    assert.match(saved.html, /Your choices are saved/)
+    assert.equal((await contacts.get(contact.id)).topics.length, 25)
 
     const asked = (await visit(unsubscribe)).html
     const done = (await submit(unsubscribe, fieldsOf(asked, 'unsubscribe'))).html
