@@ -44,8 +44,9 @@ interface ParsedEvent extends EventInput {
 
 /**
  * Raises up to 1,000 events about mail that the host app sends by itself, at a fraction of the cost of one by one. An
- * event that is refused does not stop the others. As with `raise`, an event that shows a contact is erased with it. Each transaction stores some hundreds of events. After an error the
- * events before it stay raised; repeat the call with an idempotency key to raise each once.
+ * event that is refused does not stop the others. As with `raise`, an event that shows a contact is erased with it.
+ * Each transaction stores some hundreds of events. After an error the events before it stay raised; repeat the call with an
+ * idempotency key to raise each once.
  *
  * @param input The events, or an object with them.
  * @param options `signal` stops the call between two transactions. It then throws the signal's reason.

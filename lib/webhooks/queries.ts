@@ -2,9 +2,13 @@ import { sql } from 'kysely'
 import { int, ints, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { Timestamp } from '../time.ts'
 
-/** An event's body. It is empty once the contact is erased, even before the background deletion clears the column. */
+/**
+ * An event's body. It is empty once the contact is erased, even before the background deletion clears the column. A contact
+ * that was merged is not erased: a stored job moves its events.
+ */
 export const bodyUnlessErased = sql<string>`case when e.contact_id is null
-  or exists (select 1 from mailkeep_contact where id = e.contact_id) then e.body else '' end`
+  or exists (select 1 from mailkeep_contact where id = e.contact_id)
+  or exists (select 1 from mailkeep_merged_contact where contact_id = e.contact_id) then e.body else '' end`
 
 const endpointKey = { client_id: int, id: int }
 

@@ -14,7 +14,7 @@ import { onPostgres, openPostgres, test } from '../support/databases.ts'
 import { openService, until } from '../support/harness.ts'
 import type { Answer, Call } from '../support/http-call.ts'
 import { assertFaster } from '../support/timing.ts'
-import { openManualReceiver } from '../support/webhook-harness.ts'
+import { openManualReceiver, openReceiver } from '../support/webhook-harness.ts'
 
 const key = Buffer.alloc(32, 7)
 
@@ -390,6 +390,38 @@ onPostgres('while a transaction of the host is open', () => {
     await ask(`update mailkeep_job set run_at = run_at - interval '1 hour'`)
     await all[0]!.deliverDue()
   }
+
+  test('contacts of the same import are erased there and here: neither waits for the other', async (t) => {
+    const place = await openSeveral(t)
+    const [acme] = place.clients
+    const list = await acme!.lists.create({ name: 'News' })
+    const added = await acme!.contacts.addManyToList(list.id, [{ email: 'a@example.org' }, { email: 'b@example.org' }])
+    const [first, second] = added.map((result) => ('id' in result ? result.id : 0))
+    const { client, commit } = await beginHosted(t, place)
+    await client.contacts.delete(first!)
+    await acme!.contacts.delete(second!)
+    await commit()
+    assert.equal(await acme!.contacts.count({ include_unsubscribed: true }), 0)
+  })
+
+  test('an event that is raised there is sent, although its contact is merged', async (t) => {
+    const place = await openSeveral(t)
+    const [acme] = place.clients
+    const [old, kept] = [
+      (await acme!.contacts.upsert(address)).contact,
+      (await acme!.contacts.upsert({ email: 'kept@example.org' })).contact,
+    ]
+    const receiver = await openReceiver(t)
+    await acme!.webhooks.createEndpoint({ url: receiver.url(), events: ['newsletter.sent'] })
+    const { client, commit } = await beginHosted(t, place)
+    await client.events.raise({ type: 'newsletter.sent', data: { contact: { id: old.id } } })
+    await acme!.contacts.merge(old.id, { into: kept.id })
+    await commit()
+    await place.all[0]!.deliverDue()
+    assert.deepEqual(await place.ask('select status, attempts from mailkeep_delivery'), [
+      { status: 'success', attempts: 1 },
+    ])
+  })
 
   test('the steps of a sequence are set, and a contact who joins there gets them', async (t) => {
     const place = await openSeveral(t)
