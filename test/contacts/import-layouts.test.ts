@@ -136,6 +136,29 @@ onEveryDatabase('files of other products', (open) => {
     assert.equal((await contacts()).length, 4)
   })
 
+  test('refuse a row by the field that is neither text nor a number, and save the others', async (t) => {
+    const { load } = await openWithList(open, t)
+    const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
+    const fields = ['unsubscribed_at', 'cleaned_at', 'blocklisted', 'status', 'first_name', 'last_name']
+    const map = Object.fromEntries(['email', 'created_at', 'extra_attributes', ...fields].map((name) => [name, name]))
+    const row = (n: number, field: string, value: string) => `{"email":"p${n}@example.org","${field}":${value}}\n`
+    const values = ['{"toString":1,"valueOf":1}', '["unsubscribed"]', nested(100_000)]
+    for (const value of values) {
+      const rows = [...fields.map((field, n) => row(n, field, value)), row(7, 'created_at', value)]
+      const options = { map, format: 'ndjson', dry_run: true } as const
+      const report = await load(rows.join(''), options)
+      assert.deepEqual(
+        report.refused_rows,
+        fields.map((field, n) => ({ line: n + 1, errors: { [field]: ['This must be text or a number.'] } })),
+      )
+      assert.equal((await load(rows.join(''), { ...options, status: 'unsubscribed' })).refused, 0)
+    }
+    const deep = row(0, 'extra_attributes', `{"plan":${nested(100_000)}}`)
+    const { created, refused_rows } = await load(`${deep}${row(1, 'status', '"enabled"')}`, { map, format: 'ndjson' })
+    assert.equal(created, 1)
+    assert.deepEqual(refused_rows, [{ line: 1, errors: { plan: ['This is nested too deeply.'] } }])
+  })
+
   test('are mapped: a column by its name without case, spaces and underscores', async (t) => {
     const { load, one } = await openWithList(open, t)
     const map = { email: 'Kontakt', name: 'full_name', tags: 'Groups', plan: 'status' }

@@ -7,9 +7,14 @@ const yearFirst =
 /** Brevo: `02-01-2026 03:04:05`. */
 const dayFirst = /^(\d\d)-(\d\d)-(\d{4})(.*)$/
 
+/** Returns the text of a string, number or boolean, or undefined. `String` may throw for other values of JSON. */
+export function textOf(value: unknown): string | undefined {
+  return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : undefined
+}
+
 /** Reads the time of a cell, in UTC if it names no zone. Returns undefined if it is none. */
 export function readTime(value: unknown): Timestamp | undefined {
-  const text = String(value).trim().replace(dayFirst, '$3-$2-$1$4')
+  const text = (textOf(value) ?? '').trim().replace(dayFirst, '$3-$2-$1$4')
   const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', zone = 'Z'] =
     yearFirst.exec(text) ?? []
   if (year === undefined) return undefined

@@ -7,7 +7,7 @@ import type { Timestamp } from '../../time.ts'
 import { type Entry, entryOf } from '../bulk.ts'
 import { orRefused } from '../bulk-merge.ts'
 import type { NewContact } from '../schema.ts'
-import { readTime } from './column-time.ts'
+import { readTime, textOf } from './column-time.ts'
 import type { RowState } from './columns.ts'
 
 /** The values of a row beyond the input of `addToList`. */
@@ -67,7 +67,10 @@ function readState(
 ): { restored: Restored | undefined; fields: [string, unknown][] } {
   const unsubscribed = isUnsubscribed ? { at: findTime(state) } : readUnsubscribed(state)
   if (state.subscribed_at === '' && !unsubscribed) throw unconfirmed('subscribed_at')
-  const name = [state.first_name, state.last_name].filter((part) => typeof part === 'string' && part !== '').join(' ')
+  const names = (['first_name', 'last_name'] as const).map((field) => {
+    return isUnsubscribed ? textOf(state[field]) : textIn(field, state[field])
+  })
+  const name = names.filter(Boolean).join(' ')
   const fields: [string, unknown][] = attributesOf(state)
   if (state.subscribed_at) fields.push(['subscribed_at', state.subscribed_at])
   if (name) fields.push(['name', name])
@@ -108,18 +111,15 @@ function readUnsubscribed(state: RowState): { at: Timestamp | null } | undefined
 }
 
 function flagOrTime(field: string, value: unknown): { at: Timestamp | null } | undefined {
-  const text = value === undefined || value === null ? '' : String(value).trim()
+  const text = textIn(field, value).trim()
   if (no.test(text)) return undefined
   return { at: yes.test(text) ? null : readTimeOf(field, text) }
 }
 
 function readStatus(value: unknown): { at: null } | undefined {
-  const status =
-    value === undefined || value === null
-      ? ''
-      : String(value)
-          .toLowerCase()
-          .replace(/[\s_-]/g, '')
+  const status = textIn('status', value)
+    .toLowerCase()
+    .replace(/[\s_-]/g, '')
   if (subscribedStatuses.has(status)) return undefined
   if (unsubscribedStatuses.has(status)) return { at: null }
   if (unconfirmedStatuses.has(status)) throw unconfirmed('status')
@@ -127,6 +127,13 @@ function readStatus(value: unknown): { at: null } | undefined {
     'status',
     'This must be subscribed or unsubscribed. To keep the column as an attribute, pass map[ATTRIBUTE] with its name.',
   )
+}
+
+/** @throws MailkeepError `validation_failed`: the value is an object or an array. */
+function textIn(field: string, value: unknown): string {
+  const text = textOf(value ?? '')
+  if (text === undefined) throw invalid(field, 'This must be text or a number.')
+  return text
 }
 
 function unconfirmed(field: string): MailkeepError {
@@ -150,14 +157,18 @@ function attributesOf(state: RowState): [string, unknown][] {
     const attributes = typeof value === 'string' ? parseJson(value) : value
     if (attributes === null || (Array.isArray(attributes) && attributes.length === 0)) return []
     if (!isRecord(attributes)) throw invalid(field, 'This must be a JSON object.')
-    return Object.entries(attributes).map(([name, value]): [string, unknown] => [name, attributeText(value)])
+    return Object.entries(attributes).map(([name, value]): [string, unknown] => [name, attributeText(name, value)])
   })
 }
 
 /** Attributes are strings here. Other products have numbers and nested values, too. */
-function attributeText(value: unknown): unknown {
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  return typeof value === 'object' && value !== null ? JSON.stringify(value) : value
+function attributeText(name: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return textOf(value) ?? value
+  try {
+    return JSON.stringify(value)
+  } catch (error) {
+    throw invalid(name, 'This is nested too deeply.', error) // JSON.parse reads deeper values
+  }
 }
 
 /** The names in a cell, or the records of an exported contact. */
