@@ -175,7 +175,7 @@ onEveryDatabase('imports', (open) => {
   })
 
   test('refuse columns without an e-mail, without a name, or with a repeated name, before saving any row', async (t) => {
-    const { load, emails } = await openWithList(open, t)
+    const { load, acme, list, emails } = await openWithList(open, t)
     for (const head of ['name|email', 'name', 'email,', 'email,city,city', 'email,Email']) {
       await assert.rejects(load('csv', `${head}\na@example.org,b,c\n`), (error) => {
         assert.ok(isMailkeepError(error, 'validation_failed'), head)
@@ -184,6 +184,8 @@ onEveryDatabase('imports', (open) => {
     }
     const repeated = /Two columns have the name "Phone"\. Rename one of them, or delete it\./
     await assert.rejects(load('csv', 'Email Address,Phone,First Name,Phone\n'), repeated)
+    const level = acme.contacts.import(list.id, ['email,plan,plan\n'], { format: 'csv', map: { level: 'plan' } })
+    await assert.rejects(level, /Two columns have the name "plan"/)
     await assert.rejects(load('csv', 'email,,plan\n'), /Column 2 has no name. Found: "email", "", "plan"./)
     assert.deepEqual(await emails(), [])
     assert.deepEqual([await load('csv'), await load('csv', 'email\n'), await load('ndjson')], [counts, counts, counts])

@@ -93,6 +93,9 @@ export function columnsOf(cells: readonly string[], map: ColumnMap): Column[] {
     throw invalid('body', `Column ${nameless} has no name. Found: ${foundNames(names)}. Name it, or delete the column.`)
   }
   const columns: (Column | undefined)[] = mappedColumns(names, map)
+  // The file of refused rows has their cells by name.
+  const repeated = names.find((name, at) => names.indexOf(name) < at)
+  if (repeated !== undefined) throw twice(repeated)
   const keys = names.map(normalized)
   const take = (name: string, column: Column) => {
     const found = keys.flatMap((key, at) => (key === name && !columns[at] ? [at] : []))
