@@ -86,6 +86,13 @@ onEveryDatabase('files of other products', (open) => {
     assert.deepEqual(found, [{ city: 'Bonn' }, {}, { attributes: 'green', plan: 'pro' }])
   })
 
+  test('of files for listmonk are still known when refused rows are imported again', async (t) => {
+    const { load, contacts } = await openWithList(open, t)
+    const head = 'email,name,attributes,refused_line,refused_reason'
+    await load(`${head}\nada@example.org,Ada,"{""city"": ""Bonn""}",2,email must be an e-mail address.\n`)
+    assert.deepEqual((await contacts())[0]!.extra_attributes, { city: 'Bonn' })
+  })
+
   test('of Mailcoach, with tags and both times', async (t) => {
     const { load, contacts } = await openWithList(open, t)
     await load(

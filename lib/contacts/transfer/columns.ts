@@ -126,7 +126,8 @@ export function columnsOf(cells: readonly string[], map: ColumnMap): Column[] {
 /** Whether these are the columns of an export of listmonk, or exactly those of the files that it imports. */
 function isListmonk(keys: readonly string[]): boolean {
   const isExport = ['uuid', 'attributes', 'status'].every((name) => keys.includes(name))
-  return isExport || [...keys].sort().join() === 'attributes,email,name'
+  const own = keys.filter((key) => !isRefusedColumn(key))
+  return isExport || own.sort().join() === 'attributes,email,name'
 }
 
 /** @throws MailkeepError `validation_failed` on `map.…`: the file has no such column, or two fields name the same one. */
