@@ -33,8 +33,10 @@ export async function openRefusedFile(path: string, format: Format): Promise<Ref
   }
 }
 
+/** Quotes names that have a delimiter. The import looks for the delimiter outside quotes. */
 function headerOf({ row }: ImportRowResult): string {
-  return csvText([...Object.keys(row as object).filter(isKept), 'refused_line', 'refused_reason'])
+  const names = [...Object.keys(row as object).filter(isKept), 'refused_line', 'refused_reason']
+  return csvText(names, /[",;\t\r\n]/)
 }
 
 function csvLine({ row, line, errors = {} }: ImportRowResult): string {
@@ -50,8 +52,8 @@ function isKept(name: string): boolean {
   return name !== '' && !isRefusedColumn(name)
 }
 
-function csvText(cells: readonly string[]): string {
-  return `${cells.map(quoted).join(',')}\r\n`
+function csvText(cells: readonly string[], special?: RegExp): string {
+  return `${cells.map((cell) => quoted(cell, special)).join(',')}\r\n`
 }
 
 function ndjsonLine({ row, line, errors = {} }: ImportRowResult): string {

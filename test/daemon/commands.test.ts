@@ -418,6 +418,17 @@ describe('imports', { concurrency: 2 }, () => {
     assert.equal((await runJson<{ created: number }>(['import', 'corrected.csv', '--list', '1'], place)).created, 3)
   })
 
+  test('quote a column whose name has another delimiter in the file of refused rows', async (t) => {
+    const place = { cwd: await directory(t) }
+    await populate(place)
+    await writeFile(join(place.cwd, 'file.csv'), 'email,"yes;no;""maybe"";later\t"\nbad1,yes\n')
+    await run(['import', 'file.csv', '--list', '1', '--refused', 'refused.csv'], place)
+    const refused = await readFile(join(place.cwd, 'refused.csv'), 'utf8')
+    assert.equal(refused.split('\r\n')[0], 'email,"yes;no;""maybe"";later\t",refused_line,refused_reason')
+    await writeFile(join(place.cwd, 'refused.csv'), refused.replace('bad1', 'u6@v.example'))
+    assert.equal((await runJson<{ created: number }>(['import', 'refused.csv', '--list', '1'], place)).created, 1)
+  })
+
   test('keep the text of a refused line that is not JSON', async (t) => {
     const place = { cwd: await directory(t) }
     await populate(place)

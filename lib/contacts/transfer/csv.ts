@@ -248,9 +248,9 @@ export function cellOfNames(names: readonly string[]): string {
   return plain ? names.join(';') : JSON.stringify(names)
 }
 
-/** Quotes a cell if necessary (RFC 4180, 2.5–2.7). */
-export function quoted(cell: string): string {
-  return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
+/** Quotes a cell if necessary (RFC 4180, 2.5–2.7). @param special What a cell that is quoted has. */
+export function quoted(cell: string, special = /[",\r\n]/): string {
+  return special.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
 }
 
 /** Marks a cell that a spreadsheet would run as a formula. The import removes the apostrophe. */
