@@ -226,3 +226,18 @@ consoleTest('a segment is created, filters contacts, is changed and deleted', as
   await dialog.getByRole('button', { name: 'Delete' }).click()
   await page.getByText('No segment yet.').waitFor()
 })
+
+consoleTest('an attribute keeps its name with a colon when another one of its segment changes', async (world) => {
+  const { page, visit, data } = world
+  await data('PUT', '/settings/attributes', { indexed: ['Frage 1: Alter', 'plan'] })
+  const attributes = { 'Frage 1: Alter': '30', plan: 'pro' }
+  await data('POST', '/segments', { name: 'Readers', filters: { attributes } })
+  await visit('/console/segments')
+  await page.getByRole('button', { name: 'Edit Readers' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Attributes').fill('Frage 1: Alter: 30\nplan: basic')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  const [{ filters }] = await data<[{ filters: object }]>('GET', '/segments')
+  assert.deepEqual(filters, { attributes: { ...attributes, plan: 'basic' } })
+})

@@ -253,17 +253,23 @@ export function namedLines(texts: Readonly<Record<string, string>>): string {
 }
 
 /**
- * Reads the lines of `namedLines`. A name ends at the first colon before a space, or else at the first colon.
+ * Reads the lines of `namedLines`. A known name may have colons. Another one ends at the first colon before a space, or
+ * else at the first colon.
  *
- * @param before The texts that the field began with. If it still has them, they are returned, whatever their names have.
+ * @param before The texts that the field began with. Their names are known. If the field still has them, they are
+ *   returned, whatever their names have.
  * @throws RequestError A line has no name, so its meaning is not known.
  */
 export function namedTexts(lines: string, before: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   if (comparable(lines) === comparable(namedLines(before))) return before
   const texts: [name: string, text: string][] = []
+  const known = Object.keys(before).sort((a, b) => b.length - a.length)
   for (const line of lines.trim().split('\n')) {
+    const same = known.find((name) => line.startsWith(`${name}:`) && /^(?:\s|$)/.test(line.slice(name.length + 1)))
     const [, name, text = ''] =
-      /^([^\s:].*?)\s*:(?:\s+(.*?))?\s*$/.exec(line) ?? /^([^\s:][^:]*?)\s*:\s*(.*?)\s*$/.exec(line) ?? []
+      same !== undefined
+        ? [line, same, line.slice(same.length + 1).trim()]
+        : (/^([^\s:].*?)\s*:(?:\s+(.*?))?\s*$/.exec(line) ?? /^([^\s:][^:]*?)\s*:\s*(.*?)\s*$/.exec(line) ?? [])
     const last = texts.at(-1)
     if (name !== undefined) texts.push([name, text])
     else if (last && /^\s/.test(line)) last[1] += `\n${line.trim()}`
