@@ -4920,7 +4920,7 @@ export interface components {
             /** @description Rows whose contact existed already, with `mode=skip`. */
             skipped: number;
             refused: number;
-            /** @description Code of the error that ended it, `aborted` by its caller, or `abandoned` by its process. */
+            /** @description Code of the error that ended it, `aborted` by its signal, or `abandoned` by its process. It is `invalid_json` if the upload was cut off. */
             error: string | null;
             /** Format: date-time */
             started_at: string;

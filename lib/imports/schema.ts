@@ -19,7 +19,10 @@ export interface Import {
   /** Rows whose contact existed already, with `mode: 'skip'`. */
   skipped: number
   refused: number
-  /** Code of the error that ended it, `aborted` by its caller, or `abandoned` by its process. */
+  /**
+   * Code of the error that ended it, `aborted` by its signal, or `abandoned` by its process. It is `invalid_json` if the
+   * upload was cut off.
+   */
   error: string | null
   started_at: Timestamp
   finished_at: Timestamp | null
@@ -40,7 +43,7 @@ export const importFields: RecordFields<Import> = {
   refused: Count,
   error: described(
     v.nullable(v.string()),
-    'Code of the error that ended it, `aborted` by its caller, or `abandoned` by its process.',
+    'Code of the error that ended it, `aborted` by its signal, or `abandoned` by its process. It is `invalid_json` if the upload was cut off.',
   ),
   started_at: Time,
   finished_at: v.nullable(Time),
