@@ -89,6 +89,16 @@ consoleTest('the styles of a mail cannot cover the console', async ({ page, visi
   await heading(page, 'Contacts')
 })
 
+consoleTest('the topics of an audience say when a list has more than are shown', async ({ page, visit, data }) => {
+  await data('POST', '/lists', { name: 'News' })
+  await Promise.all(Array.from({ length: 1001 }, (_, n) => data('POST', '/lists/1/topics', { name: `topic ${n}` })))
+  await data('POST', '/newsletters', { name: 'January', subject: 'Hi', html: '<p>{{ unsubscribe_url }}</p>' })
+  await visit('/console/newsletters/1')
+  await page.getByText('Sender and audience: every').click()
+  await page.getByText('Topics, and who is left out').click()
+  await page.getByText('The first 1,000 of more topics of News.').waitFor()
+})
+
 consoleTest('an audience is chosen by lists, tags, topics, a segment and who is left out', async (world) => {
   const { page, visit, data } = world
   for (const name of ['News', 'Offers']) await data('POST', '/lists', { name })

@@ -67,17 +67,21 @@ function Topics({ lists, chosenLists, filters }: TopicsProps) {
   const chosen = lists.filter(({ id }) => chosenLists.length === 0 || chosenLists.includes(id))
   const shown = chosen.slice(0, maxListsOfTopics)
   const more = chosenLists.length === 0 ? 'lists. Choose a list to see its topics.' : 'chosen lists.'
-  const note = chosen.length > shown.length ? `The topics of the first ${maxListsOfTopics} ${more}` : undefined
-  const topics = useLoad(async () => {
+  const cutLists = chosen.length > shown.length ? [`The topics of the first ${maxListsOfTopics} ${more}`] : []
+  const offered = useLoad(async () => {
     const all = await Promise.all(shown.map(({ id }) => topicsOf(id)))
-    return all.flatMap((some, at) => some.map(({ id, name }) => ({ id, name: `${name} (${shown[at]!.name})` })))
+    return {
+      topics: all.flatMap((some, at) => some.map(({ id, name }) => ({ id, name: `${name} (${shown[at]!.name})` }))),
+      cut: all.flatMap((some, at) => (some.isCut ? [`${cutNote(some, 'topics')} of ${shown[at]!.name}.`] : [])),
+    }
   }, [shown.map(({ id }) => id).join()])
+  const notes = [...cutLists, ...(offered.value?.cut ?? [])]
   return (
     <Checks
       title="Subscribed to any of these topics"
       name="topics"
-      of={topics.value ?? []}
-      note={note}
+      of={offered.value?.topics ?? []}
+      note={notes.length > 0 ? notes.join(' ') : undefined}
       filters={filters}
     />
   )
