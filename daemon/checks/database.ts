@@ -19,10 +19,9 @@ export async function checkDatabase(config: Config): Promise<Finding[]> {
   if (isServer(database)) return await checkServer(config)
   try {
     if (!holdsDatabase(database)) {
-      return [
-        ...(await checkDirectory(database)),
-        ok('database', `${database} does not exist yet: the first start creates it`),
-      ]
+      const faults = await checkDirectory(database)
+      if (faults.length > 0) return faults
+      return [ok('database', `${database} does not exist yet: the first start creates it`)]
     }
     const { inspectFile } = await loadSqlite()
     const report = inspectFile(database, { ...sqliteOptions(), thorough: true })

@@ -305,6 +305,13 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
     assert.match(foreign!.remedy!, /^set MAILKEEP_DATABASE to another file, or .*restore/)
   })
 
+  test('does not promise a database in a directory that is missing', async (t) => {
+    const cwd = await directory(t)
+    const { out } = await run(['doctor', '--port', '0', '--database', join('none', 'mailkeep.db')], { cwd })
+    assert.match(out, /^FAULT +permissions +there is no directory \S*none$/m)
+    assert.doesNotMatch(out, /first start creates it/)
+  })
+
   test('says of a key file that cannot be read or has no key what is wrong with it', async (t) => {
     const cwd = await directory(t)
     await run(['migrate'], { cwd })
