@@ -1,5 +1,3 @@
-import { check } from './check.ts'
-
 /** Options of `createClient`. */
 export interface ClientOptions {
   /** Where the daemon answers, without `/api/v1`: `https://mail.example.org`. */
@@ -36,4 +34,9 @@ export function settingsOf(options: ClientOptions): Settings {
 /** `fetch` refuses a URL with a user, and a query would end up before the path. */
 function isBaseUrl(value: unknown): boolean {
   return typeof value === 'string' && /^https?:\/\/[^\s?#@/]+(\/[^\s?#]*)?$/i.test(value) && URL.canParse(value)
+}
+
+/** @throws TypeError: the caller has made a mistake. */
+export function check(isRight: boolean, message: string): void {
+  if (!isRight) throw new TypeError(message)
 }

@@ -1,5 +1,4 @@
-import { check } from './check.ts'
-import type { Settings } from './options.ts'
+import { check, type Settings } from './options.ts'
 import { urlOf } from './url.ts'
 
 /** One call of a route. */

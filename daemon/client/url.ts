@@ -1,4 +1,4 @@
-import { check } from './check.ts'
+import { check } from './options.ts'
 
 /** What the URL of a request is made of. */
 interface UrlParts {

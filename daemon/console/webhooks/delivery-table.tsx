@@ -6,7 +6,6 @@ import { type Column, Table, timeColumn } from '../parts/table.tsx'
 import { Time } from '../parts/time.tsx'
 import { hooksPath } from '../session.ts'
 import { eventTypes } from './create-endpoint.tsx'
-import { EventName } from './event-name.tsx'
 
 type Status = Schemas['Delivery']['status']
 type EventType = Schemas['Delivery']['event_type']
@@ -127,4 +126,13 @@ const kinds = { pending: 'warn', success: 'good', failed: 'bad', held: 'idle' } 
 
 export function DeliveryStatus({ status }: { status: Status }) {
   return <Badge kind={kinds[status]}>{status}</Badge>
+}
+
+/** A type of event. In a narrow place it breaks between its words. */
+export function EventName({ of }: { of: string }) {
+  return of.split(/(?<=[._])/).map((word) => (
+    <span key={word} class="whole">
+      {word}
+    </span>
+  ))
 }

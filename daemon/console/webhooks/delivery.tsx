@@ -5,8 +5,7 @@ import { Block, CopyButton, Page } from '../parts/page.tsx'
 import { RecordPage, useRecordId } from '../parts/record.tsx'
 import { number, Time } from '../parts/time.tsx'
 import { hooksPath } from '../session.ts'
-import { DeliveryStatus } from './delivery-table.tsx'
-import { EventName } from './event-name.tsx'
+import { DeliveryStatus, EventName } from './delivery-table.tsx'
 
 /** The page reloads while an attempt is under way, or is due within this time. */
 const soonMs = 60_000
