@@ -93,19 +93,14 @@ export function argumentsOf({ usage }: Pick<Command, 'usage'>): string[] {
  * Opens the database, calls `use` and closes the database. A daemon may use it at the same time.
  *
  * @param create Whether to create a missing database. Otherwise it is an error.
+ * @param works Whether the command does background work, whose errors are only logged.
  */
 export async function withMailkeep<T>(
   { config, logger }: Pick<Invocation, 'config' | 'logger'>,
   use: (mailkeep: Mailkeep) => Promise<T>,
-  { create = false }: { create?: boolean } = {},
+  { create = false, works = false }: { create?: boolean; works?: boolean } = {},
 ): Promise<T> {
-  let isOpen = false
-  const mailkeep = await openMailkeep(
-    config,
-    loggerFor(logger, () => isOpen),
-    { create },
-  )
-  isOpen = true
+  const mailkeep = await openMailkeep(config, works ? logger : withoutErrors(logger), { create })
   try {
     return await use(mailkeep)
   } finally {
@@ -113,15 +108,13 @@ export async function withMailkeep<T>(
   }
 }
 
-/** Leaves out errors of the opening: the program prints them as one line. Later ones may come from the background work. */
-function loggerFor(logger: Logger, isOpen: () => boolean): Logger {
+/** The program prints the error of a command as one line, so the log need not have it too. */
+function withoutErrors(logger: Logger): Logger {
   return {
     debug: (fields, message) => logger.debug(fields, message),
     info: (fields, message) => logger.info(fields, message),
     warn: (fields, message) => logger.warn(fields, message),
-    error: (fields, message) => {
-      if (isOpen()) logger.error(fields, message)
-    },
+    error: () => {},
   }
 }
 

@@ -28,7 +28,7 @@ const sendNewsletter: Command = {
   endsWhenStopped: true,
   run: async (invocation) => {
     const id = idFrom('ID', invocation.args[0])
-    const newsletter = await withMailkeep(invocation, (mailkeep) => send(mailkeep, id, invocation))
+    const newsletter = await withMailkeep(invocation, (mailkeep) => send(mailkeep, id, invocation), { works: true })
     invocation.print({ json: newsletter, text: textOf(newsletter) })
   },
 }
