@@ -18,7 +18,7 @@ import { needsConfirmation } from './double-opt-in.ts'
 import { type ContactEvent, raiseContactEvents } from './events.ts'
 import { tooMany } from './limits.ts'
 import { eraseContact } from './operations.ts'
-import { keepUnsubscriptions } from './past-changes.ts'
+import { subscribeAgain } from './past-changes.ts'
 import * as pending from './pending-queries.ts'
 import * as queries from './queries.ts'
 import { mergeAttributes, replaceTags, saveChanges } from './save.ts'
@@ -210,8 +210,7 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
   },
   async resubscribe(tx, state, operations) {
     const ids = operations.map(({ key }) => state.stored.get(key)!.id)
-    keepUnsubscriptions(tx, ids)
-    for (const { id: contactId } of await bulk.markAllSubscribed(tx, { client_id: tx.clientId, ids })) {
+    for (const contactId of await subscribeAgain(tx, ids)) {
       state.events.push({ type: 'contact.resubscribed', contactId })
       state.changes.push({ type: 'resubscribed', contactId })
     }

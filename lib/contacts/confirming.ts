@@ -10,7 +10,7 @@ import { type ContactKey, lockContact } from './contact-key.ts'
 import { validSince } from './double-opt-in.ts'
 import { raiseChanges } from './events.ts'
 import { requireAtMost } from './limits.ts'
-import { keepUnsubscriptions } from './past-changes.ts'
+import { subscribeAgain } from './past-changes.ts'
 import * as pending from './pending-queries.ts'
 import * as queries from './queries.ts'
 import { getContact } from './reading.ts'
@@ -36,10 +36,7 @@ export async function confirmContact(ctx: Context, listId: number, contactId: Co
     if (isMember && !(isBack && wasAsked)) return before
     if (!wasAsked) throw notFound('request to join this list')
     // Before it joins: the sequences of the list enrol subscribed contacts only.
-    if (isBack) {
-      keepUnsubscriptions(tx, [id])
-      await queries.markSubscribed(tx, { client_id: tx.clientId, id })
-    }
+    if (isBack) await subscribeAgain(tx, [id])
     if (!isMember) await joinList(tx, id, list, 'confirmed')
     if (isBack) {
       await audit(tx, 'contact.resubscribed', id)

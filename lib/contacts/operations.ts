@@ -16,7 +16,7 @@ import { clearContact } from './deletion.ts'
 import { requireMayConfirm } from './double-opt-in.ts'
 import { finishChange, raiseDeleted } from './events.ts'
 import { requireAtMost } from './limits.ts'
-import { keepCreations, keepUnsubscriptions } from './past-changes.ts'
+import { keepCreations, keepUnsubscriptions, subscribeAgain } from './past-changes.ts'
 import * as pending from './pending-queries.ts'
 import * as queries from './queries.ts'
 import { getContact } from './reading.ts'
@@ -113,8 +113,7 @@ export async function unsubscribeContact(
 export async function resubscribeContact(ctx: Context, key: ContactKey): Promise<Contact> {
   return transact(ctx, async (tx) => {
     const id = await contactIdOf(tx, key)
-    keepUnsubscriptions(tx, [id])
-    const changed = await queries.markSubscribed(tx, { client_id: tx.clientId, id })
+    const [changed] = await subscribeAgain(tx, [id])
     const contact = await getContact(tx, id)
     if (!changed) return contact
     await audit(tx, 'contact.resubscribed', id)

@@ -9,6 +9,7 @@ import { deleteOlder } from '../jobs/operations.ts'
 import type { Dialect } from '../storage/dialect.ts'
 import { int, ints, statement, time } from '../storage/statement.ts'
 import { dayMs } from '../time.ts'
+import { markAllSubscribed } from './bulk-queries.ts'
 
 const those = { client_id: int, ids: ints }
 
@@ -32,7 +33,13 @@ export function keepCreations(tx: Tx, ids: readonly number[]): void {
   tx.transaction.defer(insertCreations(tx, { client_id: tx.clientId, ids }))
 }
 
-/** Call it before these contacts are erased or subscribed again. */
+/** Subscribes the unsubscribed ones of these contacts, and returns their ids. */
+export async function subscribeAgain(tx: Tx, ids: readonly number[]): Promise<number[]> {
+  keepUnsubscriptions(tx, ids)
+  return (await markAllSubscribed(tx, { client_id: tx.clientId, ids })).map(({ id }) => id)
+}
+
+/** Call it before these contacts are erased. */
 export function keepUnsubscriptions(tx: Tx, ids: readonly number[]): void {
   tx.transaction.defer(insertUnsubscriptions(tx, { client_id: tx.clientId, ids }))
 }

@@ -107,16 +107,6 @@ export const markUnsubscribed = statement({ ...contactKey, unsubscribed_at: time
     .returning('id'),
 )
 
-export const markSubscribed = statement(contactKey, (db, p) =>
-  db
-    .updateTable('mailkeep_contact')
-    .set({ unsubscribed_at: null, unsubscribed_by_contact: sql.lit(false) })
-    .where('client_id', '=', p.client_id)
-    .where('id', '=', p.id)
-    .where('unsubscribed_at', 'is not', null)
-    .returning('id'),
-)
-
 /** Deletes the contact and returns what it was. Its memberships are deleted by cascade. */
 export const deleteContact = statement(contactKey, (db, p) =>
   db

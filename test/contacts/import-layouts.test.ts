@@ -163,11 +163,10 @@ onEveryDatabase('files of other products', (open) => {
     const deep = row(0, 'extra_attributes', `{"plan":${nested(100_000)}}`)
     const { created, refused_rows } = await load(`${deep}${row(1, 'status', '"enabled"')}`, { map, format: 'ndjson' })
     assert.equal(created, 1)
+    const [{ plan: [reason] = [] } = {}] = refused_rows.map(({ errors }) => errors)
     // Node 26 writes it as JSON, which is then too long.
-    assert.deepEqual(
-      refused_rows.map(({ line, errors }) => [line, Object.keys(errors)]),
-      [[1, ['plan']]],
-    )
+    assert.match(reason!, /^(This is nested too deeply\.|This must have at most 10000 characters\.)$/)
+    assert.deepEqual(refused_rows, [{ line: 1, errors: { plan: [reason] } }])
   })
 
   test('are mapped: a column by its name without case, spaces and underscores', async (t) => {

@@ -296,13 +296,19 @@ onPostgres('two daemons called over HTTP at the same time', () => {
   })
 })
 
-/** Begins a transaction of the host, for operations of the client in it. */
-async function beginHosted(t: TestContext, { all, id, url, schema }: Awaited<ReturnType<typeof openSeveral>>) {
+/** Begins a transaction on another connection. */
+async function beginOther(t: TestContext, { url, schema }: { url: string; schema: string }) {
   const other = new pg.Client({ connectionString: url })
   await other.connect()
   t.after(() => other.end())
   await other.query(`set search_path = ${schema}`)
   await other.query('begin')
+  return other
+}
+
+/** Begins a transaction of the host, for operations of the client in it. */
+async function beginHosted(t: TestContext, { all, id, url, schema }: Awaited<ReturnType<typeof openSeveral>>) {
+  const other = await beginOther(t, { url, schema })
   return { client: all[0]!.using(other).forClient(id), commit: () => other.query('commit') }
 }
 
@@ -471,11 +477,7 @@ onPostgres('closing', () => {
     const { receiver } = await openManualReceiver(t)
     await clients[0]!.webhooks.createEndpoint({ url: receiver.url(), events: ['newsletter.sent'] })
     await clients[0]!.events.raise({ type: 'newsletter.sent', data: {} })
-    const other = new pg.Client({ connectionString: url })
-    await other.connect()
-    t.after(() => other.end())
-    await other.query(`set search_path = ${schema}`)
-    await other.query('begin')
+    const other = await beginOther(t, { url, schema })
     await other.query('lock table mailkeep_delivery in exclusive mode')
     all[0]!.start()
     await untilLocked(ask)
@@ -494,11 +496,7 @@ onPostgres('an endpoint that is enabled again', () => {
     const events = ['newsletter.sent'] as const
     const { id } = await clients[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:9/', events: [...events] })
     for (let n = 0; n < 3; n++) await clients[0]!.events.raise({ type: 'newsletter.sent', data: { n } })
-    const other = new pg.Client({ connectionString: url })
-    await other.connect()
-    t.after(() => other.end())
-    await other.query(`set search_path = ${schema}`)
-    await other.query('begin')
+    const other = await beginOther(t, { url, schema })
     await other.query('select id from mailkeep_delivery order by id limit 1 for update')
     await clients[0]!.webhooks.updateEndpoint(id, { active: false })
     const activated = clients[1]!.webhooks.updateEndpoint(id, { active: true })
