@@ -626,6 +626,12 @@ describe('newsletter send', () => {
     return client.id
   }
 
+  async function addNewsletterWithSender(cwd: string): Promise<void> {
+    const client = String(await addNewsletter(cwd))
+    const identity = ['--client', client, '--email', 'news@example.com', '--name', 'News', '--status', 'verified']
+    assert.equal((await run(['identity', 'add', ...identity], { cwd })).code, 0)
+  }
+
   test('sends with nothing set up, and says what became of the messages', async (t) => {
     const cwd = await directory(t)
     const place = { cwd }
@@ -647,9 +653,7 @@ describe('newsletter send', () => {
   test('leaves the messages to a daemon on the same file, which sends them to its mail server', async (t) => {
     const cwd = await directory(t)
     const server = await openMailServer(t)
-    const client = String(await addNewsletter(cwd))
-    const identity = ['--client', client, '--email', 'news@example.com', '--name', 'News', '--status', 'verified']
-    assert.equal((await run(['identity', 'add', ...identity], { cwd })).code, 0)
+    await addNewsletterWithSender(cwd)
     await daemon(t, { cwd, env: { MAILKEEP_SMTP_URL: `smtp://127.0.0.1:${server.port}`, MAILKEEP_MAIL_RATE: '1' } })
     const { out, err } = await run(['newsletter', 'send', '1'], { cwd })
     assert.match(out, /^newsletter 1 is sent: 2 recipients, 2 sent$/m, err)
@@ -696,9 +700,7 @@ describe('newsletter send', () => {
     const server = await openMailServer(t, {
       onData: (stream, _session, done) => void stream.resume().on('end', () => arrive(done)),
     })
-    const client = String(await addNewsletter(cwd))
-    const identity = ['--client', client, '--email', 'news@example.com', '--name', 'News', '--status', 'verified']
-    assert.equal((await run(['identity', 'add', ...identity], { cwd })).code, 0)
+    await addNewsletterWithSender(cwd)
     const env = { MAILKEEP_SMTP_URL: `smtp://127.0.0.1:${server.port}`, MAILKEEP_MAIL_CONNECTIONS: '1' }
     const { child, said, closed } = start(['newsletter', 'send', '1'], { cwd, env })
     const accept = await arrived
@@ -716,9 +718,7 @@ describe('newsletter send', () => {
   test('needs no public URL to send to a mail server on this machine', async (t) => {
     const cwd = await directory(t)
     const server = await openMailServer(t)
-    const client = String(await addNewsletter(cwd))
-    const identity = ['--client', client, '--email', 'news@example.com', '--name', 'News', '--status', 'verified']
-    assert.equal((await run(['identity', 'add', ...identity], { cwd })).code, 0)
+    await addNewsletterWithSender(cwd)
     const send = (MAILKEEP_SMTP_URL: string) => run(['newsletter', 'send', '1'], { cwd, env: { MAILKEEP_SMTP_URL } })
     assert.match((await send('smtp://192.0.2.1:25')).err, /set MAILKEEP_PUBLIC_URL/)
     const { out, err } = await send(`smtp://127.0.0.1:${server.port}`)
