@@ -283,7 +283,7 @@ async function insertContacts(
     tags.set(id, merged.tags)
     created.add(id)
     const after = rows.get(email_key)!.search
-    tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: null, after })
+    tx.transaction.searchChanges.push({ clientId: tx.clientId, contactId: id, before: null, after })
     all.delete(email_key)
   }
   await indexAttributes(tx, changed)

@@ -58,7 +58,8 @@ export async function changeEmail(ctx: Context, key: ContactKey, input: EmailInp
       if (email_key !== fold(stored.email)) await deleteRequestsOfContact(tx, { contact_id: stored.id })
       await queries.updateEmail(tx, { client_id: tx.clientId, id: stored.id, email, email_key, search })
       const { id: contactId, search: before } = stored
-      if (search !== before) tx.transaction.indexSearch({ clientId: tx.clientId, contactId, before, after: search })
+      if (search !== before)
+        tx.transaction.searchChanges.push({ clientId: tx.clientId, contactId, before, after: search })
     }
     if (updated) await audit(tx, 'contact.updated', stored.id)
     return await finishChange(tx, stored.id, { updated })

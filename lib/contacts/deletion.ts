@@ -44,7 +44,7 @@ export const deleteContactsOfClient: BatchStep = weighted(5, async (tx, { target
   if (changes === maxHistoryRows) return limit // there may be more
   const deleted = await deleteContacts(tx, { ids })
   for (const { id, search } of deleted) {
-    tx.transaction.indexSearch({ clientId: target, contactId: id, before: search, after: null })
+    tx.transaction.searchChanges.push({ clientId: target, contactId: id, before: search, after: null })
   }
   return deleted.length
 })

@@ -149,7 +149,7 @@ async function lockTarget(tx: Tx, mergedId: number): Promise<number | undefined>
 async function deleteSource(tx: Tx, { id }: StoredContact, into: number): Promise<void> {
   await mergeQueries.moveMerged(tx, { source: id, target: into })
   const { search, uuid, email } = (await queries.deleteContact(tx, { client_id: tx.clientId, id }))!
-  tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: search, after: null })
+  tx.transaction.searchChanges.push({ clientId: tx.clientId, contactId: id, before: search, after: null })
   await mergeQueries.insertMerged(tx, { contact_id: id, client_id: tx.clientId, uuid, into_id: into })
   await runInTwoPasses(tx, mergeKind, { targetId: id })
   await raiseDeleted(tx, { id, uuid, email })

@@ -208,7 +208,7 @@ export async function eraseContact(tx: Tx, id: number, suppress = false): Promis
   keepUnsubscriptions(tx, [id])
   const deleted = await queries.deleteContact(tx, { client_id: tx.clientId, id })
   if (!deleted) return false
-  tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: deleted.search, after: null })
+  tx.transaction.searchChanges.push({ clientId: tx.clientId, contactId: id, before: deleted.search, after: null })
   await audit(tx, 'contact.deleted', id)
   if (suppress) await suppressErased(tx, deleted.email)
   else await forgetAddress(tx, deleted.email)

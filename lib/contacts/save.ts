@@ -122,7 +122,7 @@ async function insertContact(
     search,
   })
   if (!id) return undefined
-  tx.transaction.indexSearch({ clientId: tx.clientId, contactId: id, before: null, after: search })
+  tx.transaction.searchChanges.push({ clientId: tx.clientId, contactId: id, before: null, after: search })
   await indexAttributes(tx, [{ contactId: id, attributes: ownAttributes, isNew: true }], indexed)
   const extra_attributes = Object.fromEntries(ownAttributes)
   return contactOf({ ...row, id, extra_attributes, unsubscribed_at: null, tags: [], lists: [], topics: [] })
@@ -176,7 +176,12 @@ export async function saveChanges(
     await indexAttributes(tx, [changed], indexed)
   }
   if (search !== stored.search) {
-    tx.transaction.indexSearch({ clientId: tx.clientId, contactId: stored.id, before: stored.search, after: search })
+    tx.transaction.searchChanges.push({
+      clientId: tx.clientId,
+      contactId: stored.id,
+      before: stored.search,
+      after: search,
+    })
   }
   return true
 }

@@ -17,11 +17,6 @@ export interface Connection {
   run<R>(query: Query): Result<R>
 }
 
-/** Whether a result must be awaited. */
-export function isPending<R>(result: Result<R>): result is Promise<QueryResult<R>> {
-  return 'then' in result
-}
-
 /** Returns a query without parameters, for transaction control and migrations. */
 export function plainQuery(sql: string): CompiledQuery {
   return {

@@ -1,5 +1,4 @@
 import { type CompiledQuery, type Kysely, type QueryResult, type RawBuilder, type Simplify, sql } from 'kysely'
-import { isPending } from './connection.ts'
 import type { Database } from './database.ts'
 import type { Dialect } from './dialect.ts'
 import type { Tables } from './tables.ts'
@@ -224,7 +223,7 @@ function prepare<P extends Parameters, R, F extends string, Result>(
       const filled = { query: query.query, queryId: query.queryId, sql: query.sql, parameters: fill(values) }
       const bounded = isBounded ? { ...filled, maxLength: (values as { max_length?: number }).max_length! } : filled
       const result = transaction ? transaction.run<R>(bounded) : storage.read<R>(bounded)
-      return isPending(result) ? result.then(take) : Promise.resolve(take(result))
+      return 'then' in result ? result.then(take) : Promise.resolve(take(result))
     } catch (error) {
       return Promise.reject(error)
     }

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers'
 import { MailkeepError } from '../errors.ts'
 import { nextTurn } from '../time.ts'
-import { type Connection, isPending, type Query, type Result } from './connection.ts'
+import type { Connection, Query, Result } from './connection.ts'
 import type { Scope } from './statement.ts'
 
 /** A scope with an open transaction. */
@@ -108,11 +108,6 @@ export class Transaction implements Connection {
     if (this.#ended === undefined) this.deferred.push(statement)
   }
 
-  /** Updates the search index within the transaction. */
-  indexSearch(change: SearchChange): void {
-    this.searchChanges.push(change)
-  }
-
   run<R>(query: Query): Result<R> {
     if (this.#ended !== undefined) throw misuse(this.#ended)
     if (this.#failure && !this.#isOpen()) throw this.#failure.error
@@ -124,7 +119,7 @@ export class Transaction implements Connection {
       this.#failure = { error }
       throw error
     }
-    return isPending(result) ? this.waitFor(result) : result
+    return 'then' in result ? this.waitFor(result) : result
   }
 
   /**

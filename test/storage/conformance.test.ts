@@ -263,8 +263,12 @@ for (const [name, place] of Object.entries(places)) {
       await migrate(database, source.migrations, database.clock)
       for (let start = 0; start < 2; start++) await search.create({ idle: false })
       const change = { clientId: 1, contactId: 1 }
-      await database.transaction(async (tx) => tx.indexSearch({ ...change, before: null, after: 'ada lovelace' }))
-      await database.transaction(async (tx) => tx.indexSearch({ ...change, before: 'ada lovelace', after: null }))
+      await database.transaction(async (tx) =>
+        tx.searchChanges.push({ ...change, before: null, after: 'ada lovelace' }),
+      )
+      await database.transaction(async (tx) =>
+        tx.searchChanges.push({ ...change, before: 'ada lovelace', after: null }),
+      )
       let progress: number | undefined
       for (let steps = 0; steps === 0 || progress !== undefined; steps++) {
         assert.ok(steps < 100, 'a purge ends')

@@ -323,15 +323,15 @@ describe('group commit', () => {
       after,
     })
     const results = await Promise.allSettled([
-      group.write(async (tx) => tx.indexSearch(change(1, null, 'a'))),
-      group.write(async (tx) => tx.indexSearch(change(1, 'a', 'b'))),
+      group.write(async (tx) => tx.searchChanges.push(change(1, null, 'a'))),
+      group.write(async (tx) => tx.searchChanges.push(change(1, 'a', 'b'))),
       group.write(async (tx) => {
-        tx.indexSearch(change(2, null, 'c'))
+        tx.searchChanges.push(change(2, null, 'c'))
         throw new Error('no')
       }),
       group.write(async (tx) => {
-        tx.indexSearch(change(3, 'd', 'e'))
-        tx.indexSearch(change(3, 'e', 'd'))
+        tx.searchChanges.push(change(3, 'd', 'e'))
+        tx.searchChanges.push(change(3, 'e', 'd'))
       }),
     ])
     assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 3)
