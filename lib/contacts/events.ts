@@ -82,7 +82,7 @@ export async function raiseChanges(
     raiseTo(tx, endpoints, type, { data: { contact, ...more }, contactId: contact.id })
   if (created) await send('contact.created')
   if (updated) await send('contact.updated')
-  if (tagged.length > 0 && wants('contact.tagged')) {
+  if (tagged.length > 0) {
     const ids = new Set(tagged)
     for (const tag of contact.tags) if (ids.has(tag.id)) await send('contact.tagged', { tag })
   }

@@ -10,9 +10,9 @@ import { findTopicsOfLists } from '../topics/operations.ts'
 import type { Topic } from '../topics/schema.ts'
 import { joinList } from './confirming.ts'
 import { type ContactKey, lockContact } from './contact-key.ts'
-import { forgetRequests } from './double-opt-in.ts'
 import { finishChange } from './events.ts'
 import { removeContactFromList, subscribeToTopic, unsubscribeFromTopic } from './operations.ts'
+import * as pending from './pending-queries.ts'
 import { getContact } from './reading.ts'
 
 /** What a contact gets, and what it may choose. */
@@ -133,6 +133,6 @@ export async function updatePreferences(ctx: Context, key: ContactKey, input: Pr
 async function joinAgain(tx: Tx, contactId: number, listId: number): Promise<void> {
   const list = await getList(tx, listId)
   await joinList(tx, contactId, list, 'list_joined')
-  await forgetRequests(tx, [{ contactId, list }])
+  if (list.double_opt_in) await pending.deleteRequest(tx, { contact_id: contactId, list_id: listId })
   await finishChange(tx, contactId, { joined: list })
 }

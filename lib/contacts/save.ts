@@ -11,9 +11,10 @@ import { recordFrom } from '../record.ts'
 import { ensureTags, findTagsByName } from '../tags/operations.ts'
 import type { Tag } from '../tags/schema.ts'
 import { changeAttributes, noAttributes, readAttributes, writeAttributes } from './attributes.ts'
-import { forgetRequests, needsConfirmation, requestConfirmation } from './double-opt-in.ts'
+import { needsConfirmation, requestConfirmation } from './double-opt-in.ts'
 import { finishChange } from './events.ts'
 import { requireAtMost } from './limits.ts'
+import * as pending from './pending-queries.ts'
 import * as queries from './queries.ts'
 import {
   type AddedContact,
@@ -137,7 +138,7 @@ async function join(tx: Tx, id: number, list: List, created: boolean): Promise<b
   if (created) tx.transaction.defer(inserted)
   else if ((await inserted) === 0) return false
   await recordHistory(tx, [{ contactId: id, type: 'list_joined', listId: list.id }])
-  await forgetRequests(tx, [{ contactId: id, list }])
+  if (list.double_opt_in) await pending.deleteRequest(tx, membership)
   return true
 }
 
