@@ -31,7 +31,7 @@ export const attributeJobs: JobHandlers = {
 
 /** Returns the attributes by which contacts can be filtered. */
 export async function getAttributeSettings(ctx: Context): Promise<AttributeSettings> {
-  const rows = await queries.listIndexed(ctx, { client_id: ctx.clientId })
+  const rows = await listIndexed(ctx)
   return { indexed: rows.sort((a, b) => a.id - b.id).map(({ name }) => name) }
 }
 
@@ -46,7 +46,7 @@ export async function updateAttributeSettings(ctx: Context, input: AttributeSett
   return transact(ctx, async (tx) => {
     // Not the client, which saves lock after their contacts: the first batch of the index locks contacts.
     await lockBatches(tx)
-    const stored = await queries.listIndexed(tx, { client_id: tx.clientId })
+    const stored = await listIndexed(tx)
     const names = new Set(indexed)
     for (const { id, name } of stored) {
       if (names.delete(name)) continue
@@ -118,7 +118,7 @@ export async function findIndexedValues(
 
 /** @throws MailkeepError `validation_failed`: one of the attributes is not indexed. */
 export async function requireIndexed(ctx: Context, names: readonly string[], field: string) {
-  const rows = await queries.listIndexed(ctx, { client_id: ctx.clientId })
+  const rows = await listIndexed(ctx)
   const indexed = new Map(rows.map((row) => [row.name, row]))
   const missing = names.find((name) => !indexed.has(name))
   if (missing === undefined) return indexed
@@ -140,7 +140,8 @@ export interface ChangedContact {
 /** The attributes by which the client's contacts can be filtered. */
 export type IndexedAttributes = readonly { readonly id: number; readonly name: string }[]
 
-export function listIndexed(ctx: Context): Promise<IndexedAttributes> {
+/** Lists the client's indexed attributes, in any order. */
+export function listIndexed(ctx: Context) {
   return queries.listIndexed(ctx, { client_id: ctx.clientId })
 }
 
