@@ -16,6 +16,8 @@ export interface ClaimedDelivery {
   readonly id: number
   readonly uuid: string
   readonly clientId: number
+  /** The client whose quota of requests in flight the delivery counts against; 0 for all event handlers. */
+  readonly quotaClientId: number
   readonly raisedAt: Timestamp
   readonly endpointId: number
   readonly kind: EndpointKind
@@ -227,6 +229,7 @@ export async function claimDeliveries(
     id: row.id,
     uuid: row.uuid,
     clientId: row.client_id,
+    quotaClientId: row.kind === 'handler' ? 0 : row.client_id,
     raisedAt: row.created_at,
     endpointId: row.endpoint_id,
     kind: row.kind,

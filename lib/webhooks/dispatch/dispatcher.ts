@@ -80,7 +80,7 @@ export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttem
   }
 
   started(delivery: ClaimedDelivery): void {
-    this.#scheduler.started(delivery.endpointId, quotaKeyOf(delivery))
+    this.#scheduler.started(delivery.endpointId, delivery.quotaClientId)
   }
 
   async attempt(entry: InFlight<ClaimedDelivery>): Promise<FinishedAttempt> {
@@ -93,7 +93,7 @@ export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttem
     const pace = { timedOut: ending === 'timeout', durationMs: performance.now() - startedAtMs }
     this.#scheduler.ended(
       task.endpointId,
-      quotaKeyOf(task),
+      task.quotaClientId,
       ending === 'interrupted' || ending === 'fault' ? undefined : pace,
     )
     const disposition = nextStep(outcome, task.scheduleAttempt, local.webhooks.settings, Math.random())
@@ -132,9 +132,4 @@ export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttem
     const previousSecret = previous === null ? null : sealer.open(previous, endpointUuid)
     return this.#sender.send({ url, secret, previousSecret, deliveryId: uuid, eventType, body })
   }
-}
-
-/** Returns the client whose quota of requests in flight the delivery counts against; 0 for all event handlers. */
-function quotaKeyOf({ kind, clientId }: ClaimedDelivery): number {
-  return kind === 'handler' ? 0 : clientId
 }
