@@ -6,7 +6,7 @@ import { retryAfterMs } from '../dispatch/retry.ts'
 import type { WebhookSettings } from '../settings.ts'
 import type { OwnRequest, Pools } from './connections.ts'
 import { checkTarget, guardedLookup, type LookupSettings, RefusedAddress } from './resolve.ts'
-import { signContract, signWithBoth } from './signature.ts'
+import { signContract, signStandard } from './signature.ts'
 
 /** The data of one delivery request. */
 export interface Request {
@@ -105,6 +105,8 @@ function send(request: Request, targetOf: () => URL, timeoutMs: number, clock: C
 export function headersOf(request: Request, nowMs: number): Record<string, string> {
   const { secret, previousSecret, deliveryId, eventType, body } = request
   const seconds = Math.floor(nowMs / 1000)
+  // During a rotation the previous secret signs too. Standard Webhooks separates signatures with spaces.
+  const secrets = previousSecret === null ? [secret] : [secret, previousSecret]
   return {
     'content-type': 'application/json',
     'user-agent': `mailkeep/${version}`,
@@ -114,7 +116,7 @@ export function headersOf(request: Request, nowMs: number): Record<string, strin
     'x-service-delivery': deliveryId,
     'webhook-id': deliveryId,
     'webhook-timestamp': String(seconds),
-    'webhook-signature': signWithBoth(secret, previousSecret, deliveryId, seconds, body),
+    'webhook-signature': secrets.map((one) => signStandard(one, deliveryId, seconds, body)).join(' '),
   }
 }
 

@@ -31,19 +31,6 @@ export function signStandard(secret: string, id: string, timestampSeconds: numbe
   return `v1,${hmac(key, `${id}.${timestampSeconds}.`, body).digest('base64')}`
 }
 
-/**
- * Signs as `signStandard`, and during a rotation with the previous secret too. Standard Webhooks separates several
- * signatures with spaces; a receiver accepts any of them.
- */
-export function signWithBoth(
-  secret: string,
-  previousSecret: string | null,
-  ...signed: [id: string, timestampSeconds: number, body: string | Uint8Array]
-): string {
-  const signature = signStandard(secret, ...signed)
-  return previousSecret === null ? signature : `${signature} ${signStandard(previousSecret, ...signed)}`
-}
-
 function hmac(key: KeyObject, before: string, body: string | Uint8Array) {
   const hash = createHmac('sha256', key)
   return typeof body === 'string' ? hash.update(before + body) : hash.update(before).update(body)
