@@ -157,8 +157,8 @@ export class Loop<
 
   async #turn(mustPoll: boolean, mayClaim: boolean): Promise<Turn> {
     await this.#gather()
-    const wasFull = this.#work.freeSlots() <= 0
-    const due = mayClaim ? await this.#poll(mustPoll) : noWork
+    const freeSlots = this.#work.freeSlots()
+    const due = mayClaim ? await this.#poll(mustPoll, freeSlots) : noWork
     const { plan, nextDueMs, nextLeaseEndMs } = due
     this.#isClockSuspect ||= this.#clockWasSet()
     const mayHaveOrphans = mayClaim && !this.#isStopping && (due === noWork || nextLeaseEndMs !== undefined)
@@ -172,7 +172,7 @@ export class Loop<
     this.#lastTurnMs = performance.now()
     for (const task of turn.claimed) this.#begin(task)
     const times = [nextDueMs, turn.nextDueMs, mustRelease ? undefined : nextLeaseEndMs]
-    return { claimed: turn.claimed.length, recorded: finished.length, wasFull, nextMs: earliest(times) }
+    return { claimed: turn.claimed.length, recorded: finished.length, wasFull: freeSlots <= 0, nextMs: earliest(times) }
   }
 
   /** Waits while each turn of the event loop ends more attempts, up to a limit. */
@@ -219,8 +219,10 @@ export class Loop<
   }
 
   /** Finds due tasks, unless nothing may be claimed now or the previous poll found many backlogs. */
-  async #poll(mustPoll: boolean): Promise<DueWork<Plan> & { readonly nextLeaseEndMs: number | undefined }> {
-    const freeSlots = this.#work.freeSlots()
+  async #poll(
+    mustPoll: boolean,
+    freeSlots: number,
+  ): Promise<DueWork<Plan> & { readonly nextLeaseEndMs: number | undefined }> {
     if (this.#isStopping || freeSlots <= 0) return noWork
     const pauseMs = this.#nextPollMs - performance.now()
     if (pauseMs > 0 && !mustPoll) return { ...noWork, nextDueMs: this.#ctx.clock() + pauseMs }
