@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type RawBuilder, sql } from 'kysely'
 import { type Context, now, type Tx } from '../context.ts'
 import { int, ints, statement, text, texts, time } from '../storage/statement.ts'
-import { dueMsOf, timestamp, toleratedDriftMs } from '../time.ts'
+import { dueMsOf, type Timestamp, timestamp, toleratedDriftMs } from '../time.ts'
 import type { TasksInFlight } from './work.ts'
 
 /** Returns a new claim. It begins with the id of this process, so that others can tell when its process has died. */
@@ -22,6 +22,19 @@ export async function findOrphans({ storage }: Context, claims: readonly string[
   if (others.size === 0) return []
   const dead = new Set(await storage.liveness.findDead([...others]))
   return claims.filter((claim) => dead.has(processOf(claim)))
+}
+
+/** A lease lasts this much longer than the attempt's timeout. Then other processes may release the task. */
+const leaseMarginMs = 15_000
+
+/** Returns how long the lease of an attempt with this timeout lasts. */
+export function leaseMs(timeoutSeconds: number): number {
+  return timeoutSeconds * 1000 + leaseMarginMs
+}
+
+/** Returns the end of a lease that begins now. */
+export function leaseEnd({ clock }: Context, timeoutSeconds: number): Timestamp {
+  return timestamp(clock() + leaseMs(timeoutSeconds))
 }
 
 /** Maximum leases that one turn releases. */

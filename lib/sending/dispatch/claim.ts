@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { groupBy } from '../../collections.ts'
-import { type Context, now, type Tx } from '../../context.ts'
-import { newClaim } from '../../dispatch/claims.ts'
+import { now, type Tx } from '../../context.ts'
+import { leaseEnd, newClaim } from '../../dispatch/claims.ts'
 import type { TasksInFlight } from '../../dispatch/work.ts'
-import { type Timestamp, timestamp } from '../../time.ts'
 import { findSegmentFilters, type StartedAudience, startedAudience } from '../audience.ts'
 import { advance, saveProgress } from '../enrolments.ts'
 import { nextPlace } from '../places.ts'
@@ -42,14 +41,8 @@ export interface Recipient {
   readonly attributes: string
 }
 
-/** A lease lasts this much longer than the attempt's timeout. Then the outcome is not known. */
-const leaseMarginMs = 15_000
 /** Skipped messages do not count against the limit. If some must be skipped, this many more are read. */
 const maxSkipped = 50
-
-export function leaseEnd({ clock, local }: Context): Timestamp {
-  return timestamp(clock() + local.mail.settings.timeoutSeconds * 1000 + leaseMarginMs)
-}
 
 /** The messages that were claimed, and whether anything else was done. */
 export interface ClaimResult {
@@ -145,7 +138,14 @@ async function claimOrSkip(
   const claim = newClaim(tx)
   const ids = taken.map(({ id }) => id)
   if (ids.length > 0)
-    tx.transaction.defer(queries.claims.set(tx, { ids, claim, now: now(tx), lease_until: leaseEnd(tx) }))
+    tx.transaction.defer(
+      queries.claims.set(tx, {
+        ids,
+        claim,
+        now: now(tx),
+        lease_until: leaseEnd(tx, tx.local.mail.settings.timeoutSeconds),
+      }),
+    )
   const claimed = taken.map((row): ClaimedMessage => {
     const { id, uuid, step_id: stepId, attempts } = row
     const version = stepId === null ? 0 : (versions.get(stepId) ?? 0)
@@ -277,7 +277,7 @@ async function claimStep(
     attempts: 1,
     claim,
     claimed_at: message.created_at,
-    lease_until: leaseEnd(tx),
+    lease_until: leaseEnd(tx, tx.local.mail.settings.timeoutSeconds),
   })
   await setUnderWay(tx, { ids: [enrolment.id] })
   return { id: id!, uuid: message.uuid, campaign, stepId, version, attempt: 1, claim, contact, envelope }

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import { type Context, now, type Tx } from '../../context.ts'
-import { claimsOf, newClaim } from '../../dispatch/claims.ts'
+import { claimsOf, leaseEnd, newClaim } from '../../dispatch/claims.ts'
 import type { DueWork, TasksInFlight } from '../../dispatch/work.ts'
 import { int, ints, nullable, statement, text, time } from '../../storage/statement.ts'
 import { transact } from '../../storage/transaction.ts'
-import { dueMsOf, type Timestamp, timestamp } from '../../time.ts'
+import { dueMsOf, type Timestamp } from '../../time.ts'
 import { erasedError } from '../deletion.ts'
 import { bodyUnlessErased } from '../queries.ts'
 import type { DeliveryStatus, EndpointKind } from '../schema.ts'
@@ -39,18 +39,6 @@ export interface ClaimedDelivery {
 /** The endpoints that have work. */
 interface DueEndpoints extends Omit<DueWork<unknown>, 'plan'> {
   readonly endpoints: readonly DueEndpoint[]
-}
-
-/** A lease lasts this much longer than the attempt's timeout. Then other processes may claim the delivery. */
-const leaseMarginMs = 15_000
-
-export function leaseMs({ local }: Context): number {
-  return local.webhooks.settings.timeoutSeconds * 1000 + leaseMarginMs
-}
-
-/** Returns the end of a lease that begins now. */
-export function leaseEnd(ctx: Context): Timestamp {
-  return timestamp(ctx.clock() + leaseMs(ctx))
 }
 
 interface DueEndpointRow {
@@ -222,9 +210,8 @@ export async function claimDeliveries(
   for (const { id, body } of rows) if (body === '') await failDelivery(tx, { id, error: erasedError, now: now(tx) })
   if (ready.length === 0) return []
   const claim = newClaim(tx)
-  tx.transaction.defer(
-    claims.set(tx, { ids: ready.map(({ id }) => id), claim, now: now(tx), lease_until: leaseEnd(tx) }),
-  )
+  const lease_until = leaseEnd(tx, tx.local.webhooks.settings.timeoutSeconds)
+  tx.transaction.defer(claims.set(tx, { ids: ready.map(({ id }) => id), claim, now: now(tx), lease_until }))
   return ready.map((row) => ({
     id: row.id,
     uuid: row.uuid,
@@ -247,5 +234,8 @@ export async function claimDeliveries(
 
 /** Restarts the full lease from now. @returns false when the claim is no longer current. */
 export async function renewLease(ctx: Context, { id, claim }: ClaimedDelivery): Promise<boolean> {
-  return transact(ctx, async (tx) => (await extendLease(tx, { id, claim, lease_until: leaseEnd(tx) })) > 0)
+  return transact(ctx, async (tx) => {
+    const lease_until = leaseEnd(tx, tx.local.webhooks.settings.timeoutSeconds)
+    return (await extendLease(tx, { id, claim, lease_until })) > 0
+  })
 }

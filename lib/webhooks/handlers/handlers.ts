@@ -1,6 +1,7 @@
 import type { Context, Tx } from '../../context.ts'
+import { leaseMs } from '../../dispatch/claims.ts'
 import { earliest } from '../../time.ts'
-import { type ClaimedDelivery, leaseMs, renewLease } from '../dispatch/claim.ts'
+import { type ClaimedDelivery, renewLease } from '../dispatch/claim.ts'
 import type { Allowance, DueEndpoint } from '../dispatch/fairness.ts'
 import type { Outcome, Sending } from '../http/send.ts'
 import type { WebhookEvent } from '../receiver.ts'
@@ -121,7 +122,10 @@ export class Handlers {
       aborting.signal.addEventListener('abort', () => resolve({ kind: 'interrupted' }))
     })
     const outcome = Promise.race([this.#call(claimed, aborting.signal), aborted])
-    const renewal = setInterval(() => this.#renew(claimed, aborting), leaseMs(this.#ctx) / 3)
+    const renewal = setInterval(
+      () => this.#renew(claimed, aborting),
+      leaseMs(this.#ctx.local.webhooks.settings.timeoutSeconds) / 3,
+    )
     return { outcome: outcome.finally(() => clearInterval(renewal)), abort: () => aborting.abort() }
   }
 
