@@ -9,6 +9,7 @@ import { int, ints, statement, time } from '../../storage/statement.ts'
 import { timestamp, toleratedDriftMs } from '../../time.ts'
 import { insertAttempts } from '../queries.ts'
 import { type ExpiredLease, failDelivery } from './claim.ts'
+import { failureMessage, interruptedError } from './record.ts'
 
 const releaseLeases = statement({ ids: ints, now: time }, (db, p, dialect) =>
   db
@@ -42,7 +43,7 @@ export async function releaseExpiredLeases(tx: Tx, expired: readonly ExpiredLeas
     started_at: row.claimed_at ?? now(tx),
     duration_ms: null,
     response_status: null,
-    error: 'The attempt was interrupted: its outcome is not known.',
+    error: interruptedError,
     response_body: null,
   }))
   await insertAttempts(tx, attempts)
@@ -58,7 +59,7 @@ async function failInterrupted(tx: Tx, { id, uuid, client_id, endpoint_id, attem
   const reason = 'The last attempt was interrupted.'
   await failDelivery(tx, { id, error: reason, now: now(tx) })
   const fields = { client_id, endpoint_id, delivery: uuid, attempt: attempts, reason }
-  tx.transaction.afterCommit(() => tx.logger.warn(fields, 'a delivery failed and will not be retried'))
+  tx.transaction.afterCommit(() => tx.logger.warn(fields, failureMessage))
 }
 
 /**

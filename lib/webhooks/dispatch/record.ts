@@ -10,6 +10,10 @@ import type { ClaimedDelivery } from './claim.ts'
 import { deactivate } from './pause.ts'
 import type { Disposition } from './retry.ts'
 
+export const interruptedError = 'The attempt was interrupted: its outcome is not known.'
+/** The log message of a delivery that has failed. */
+export const failureMessage = 'a delivery failed and will not be retried'
+
 /** An attempt that has ended and is not recorded yet. */
 export interface FinishedAttempt {
   readonly task: ClaimedDelivery
@@ -129,7 +133,7 @@ function isFinal({ outcome, disposition }: FinishedAttempt): boolean {
 function logFailure({ logger }: Tx, { task, outcome, disposition }: FinishedAttempt): void {
   const { clientId: client_id, endpointId: endpoint_id, uuid, eventType: event_type, attempt } = task
   const fields = { client_id, endpoint_id, delivery: uuid, event_type, attempt, reason: errorOf(outcome, disposition) }
-  logger.warn(fields, 'a delivery failed and will not be retried')
+  logger.warn(fields, failureMessage)
 }
 
 function outcomeOf({ task, outcome, disposition, endedMs }: FinishedAttempt, rescheduled: 0 | 1 | null) {
@@ -178,7 +182,7 @@ const ownFaultError =
 function errorOf(outcome: Outcome, { status }: Disposition): string | null {
   if (status === 'success') return null
   if (outcome.kind === 'answered') return `The receiver answered ${outcome.status}.`
-  if (outcome.kind === 'interrupted') return 'The attempt was interrupted: its outcome is not known.'
+  if (outcome.kind === 'interrupted') return interruptedError
   if (outcome.kind === 'fault') return ownFaultError
   return 'error' in outcome ? outcome.error : null
 }
