@@ -1,28 +1,12 @@
 import { sql } from 'kysely'
 import { type BatchStep, batch, deleteRows, moveRows } from '../jobs/batches.ts'
 import { int, ints, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
+import type { Message } from './message-schema.ts'
 import { type MessageStatus, messageStatuses, type SkipReason } from './statuses.ts'
 
 const listed = sql`m.id, m.uuid, m.contact_id,
   (select email from mailkeep_contact where id = m.contact_id) as contact_email, m.newsletter_id, m.sequence_id,
   m.step_id, m.status, m.reason, m.attempts, m.error, m.provider_message_id, m.created_at, m.sent_at`
-
-interface MessageRow {
-  id: number
-  uuid: string
-  contact_id: number | null
-  contact_email: string | null
-  newsletter_id: number | null
-  sequence_id: number | null
-  step_id: number | null
-  status: MessageStatus
-  reason: SkipReason | null
-  attempts: number
-  error: string | null
-  provider_message_id: string | null
-  created_at: string
-  sent_at: string | null
-}
 
 /** @param ofSequence Whether the campaign is a sequence, instead of a newsletter. */
 const campaignColumn = (ofSequence: boolean) => sql.ref(ofSequence ? 'sequence_id' : 'newsletter_id')
@@ -35,7 +19,7 @@ export const listMessages = statement.all(
       where ${campaignColumn(ofSequence)} = ${p.campaign_id} and status = ${status} and id ${desc ? sql`<` : sql`>`} ${p.after}
       order by id ${desc ? sql`desc` : sql`asc`} limit ${p.limit}) as ranged`
     const ranges = byStatus ? [range(p.status)] : messageStatuses.map((status) => range(sql.lit(status)))
-    return sql<MessageRow>`select ${listed} from mailkeep_message as m where m.id in
+    return sql<Message>`select ${listed} from mailkeep_message as m where m.id in
       (select id from (${dialect.merge(ranges, { distinct: false, desc, limit: p.limit })}) as merged)
       order by m.id ${desc ? sql`desc` : sql`asc`}`
   },
@@ -44,7 +28,7 @@ export const listMessages = statement.all(
 
 export const listMessagesOfContact = statement.all(
   { client_id: int, contact_id: int, after: int, limit: int },
-  (_, p, __, { desc }) => sql<MessageRow>`select ${listed} from mailkeep_message as m
+  (_, p, __, { desc }) => sql<Message>`select ${listed} from mailkeep_message as m
     where m.contact_id = ${p.contact_id} and m.client_id = ${p.client_id} and m.id ${desc ? sql`<` : sql`>`} ${p.after}
     order by m.id ${desc ? sql`desc` : sql`asc`} limit ${p.limit}`,
   ['desc'],

@@ -55,7 +55,8 @@ export class SlotMark {
 export type Parameters = Record<string, Parameter<unknown>>
 type ValueOf<P> = P extends Parameter<infer T> ? T : never
 type Slots<P extends Parameters> = { readonly [K in keyof P]: RawBuilder<ValueOf<P[K]>> }
-type Values<P extends Parameters> = { readonly [K in keyof P]: ValueOf<P[K]> }
+/** The values of parameters or of the columns of a row. */
+export type Values<P extends Parameters> = { readonly [K in keyof P]: ValueOf<P[K]> }
 type Flags<F extends string> = { readonly [K in F]: boolean }
 
 /** A query builder of Kysely or a raw `sql` fragment. */

@@ -1,6 +1,6 @@
 import { type Expression, sql } from 'kysely'
 import type { Dialect } from '../storage/dialect.ts'
-import { int, ints, nullable, rows, statement, text, time, word } from '../storage/statement.ts'
+import { int, ints, nullable, rows, statement, text, time, type Values, word } from '../storage/statement.ts'
 import type { DeliveryStatus, EndpointKind } from './schema.ts'
 
 /** Lists the endpoints of a client, and the handlers. They are few, so their types are not compared in the database. */
@@ -98,13 +98,7 @@ const newDelivery = {
   kind: word<EndpointKind>(),
   status: word<DeliveryStatus>(),
 }
-export interface NewDelivery {
-  readonly uuid: string
-  readonly event_id: number
-  readonly endpoint_id: number
-  readonly kind: EndpointKind
-  readonly status: DeliveryStatus
-}
+export type NewDelivery = Values<typeof newDelivery>
 
 export const insertDeliveries = statement(
   { client_id: int, event_type: text, created_at: time, deliveries: rows(newDelivery) },
