@@ -3,7 +3,7 @@ import { invalid } from '../errors.ts'
 import { deleteOlder } from '../jobs/operations.ts'
 import { inputLimits } from '../limits.ts'
 import { parse } from '../parse.ts'
-import { msOf, type Timestamp, timestamp, withOffset } from '../time.ts'
+import { dayMs, msOf, type Timestamp, timestamp, withOffset } from '../time.ts'
 import { addTo, allEndpoints, noCounts, startOf } from './counts.ts'
 import { bucketColumns, quantileOf } from './durations.ts'
 import * as queries from './queries.ts'
@@ -99,5 +99,5 @@ export function stepsOf(ctx: Context, { from, to = ctx.clock(), step }: SeriesQu
 
 /** Deletes counts older than 90 days. */
 export async function deleteExpiredCounts(ctx: Context): Promise<void> {
-  await deleteOlder(ctx, 90 * stepMs.day, queries.deleteOldCounts)
+  await deleteOlder(ctx, 90 * dayMs, queries.deleteOldCounts)
 }

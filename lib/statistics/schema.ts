@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { QueryId } from '../page.ts'
 import { closedObject, TimeMs } from '../parse.ts'
 import { Count, described, Id, OffsetTime, type RecordFields } from '../record.ts'
+import { dayMs } from '../time.ts'
 
 export const steps = ['minute', 'hour', 'day'] as const satisfies Step[]
 export type Step = 'minute' | 'hour' | 'day'
@@ -9,7 +10,7 @@ export type Step = 'minute' | 'hour' | 'day'
 /** `recent`: the counts of a minute that no series contains yet. */
 export type StoredStep = Step | 'recent'
 
-export const stepMs: Readonly<Record<Step, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 }
+export const stepMs: Readonly<Record<Step, number>> = { minute: 60_000, hour: 3_600_000, day: dayMs }
 
 /** A range of time, divided into steps. */
 export interface SeriesQueryInput {
