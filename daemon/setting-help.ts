@@ -1,5 +1,5 @@
 import { defaultMailSettings as mail, defaultWebhookSettings as webhooks } from '../lib/index.ts'
-import type { SettingName } from './settings.ts'
+import { type SettingName, Settings } from './settings.ts'
 
 /** Help for one setting. */
 interface SettingHelp {
@@ -12,18 +12,20 @@ interface SettingHelp {
   readonly example: string
 }
 
+const { entries } = Settings
+
 export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
-  HOST: { value: 'ADDRESS', about: 'Address to listen on', default: '127.0.0.1', example: '0.0.0.0' },
+  HOST: { value: 'ADDRESS', about: 'Address to listen on', default: entries.HOST.default, example: '0.0.0.0' },
   PORT: {
     value: 'PORT',
     about: 'Port to listen on; 0 chooses a free port and prints it',
-    default: '6245',
+    default: entries.PORT.default,
     example: '80',
   },
   DATABASE: {
     value: 'PATH',
     about: 'SQLite file; a PostgreSQL URL is only accepted in the variable',
-    default: 'mailkeep.db',
+    default: entries.DATABASE.default,
     example: '/var/lib/mailkeep/mailkeep.db',
   },
   DATABASE_SCHEMA: {
@@ -59,7 +61,7 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
   TRUST_PROXY: {
     value: 'true|false',
     about: 'Whether the proxy in front sets X-Forwarded-For, which then names the contact on contact pages',
-    default: 'false',
+    default: entries.TRUST_PROXY.default,
     example: 'true',
   },
   ADMIN_TOKEN: {
@@ -95,19 +97,19 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
   DISPATCH: {
     value: 'true|false',
     about: 'Whether this process delivers webhooks and sends mail',
-    default: 'true',
+    default: entries.DISPATCH.default,
     example: 'false',
   },
   PROCESSES: {
     value: 'NUMBER|auto',
     about: 'Processes of serve that answer requests; auto: one for each core. The first of them delivers',
-    default: '1',
+    default: entries.PROCESSES.default,
     example: 'auto',
   },
   CONSOLE: {
     value: 'true|false',
     about: 'Whether the web console is served at / and the documentation at /docs',
-    default: 'true',
+    default: entries.CONSOLE.default,
     example: 'false',
   },
   PORTAL_ORIGINS: {
