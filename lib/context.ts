@@ -43,7 +43,7 @@ export type Source =
   | 'provider'
 
 /** Every source, with its meaning. */
-export const sourceMeanings: Readonly<Record<Source, string>> = {
+const sourceMeanings: Readonly<Record<Source, string>> = {
   api: 'a request',
   library: 'the host app',
   import: 'an imported file',

@@ -9,7 +9,7 @@ interface PathRoutes {
 }
 
 /** A matched path: its routes by method and its ids. */
-export interface Match extends PathRoutes {
+interface Match extends PathRoutes {
   readonly params: Params
 }
 

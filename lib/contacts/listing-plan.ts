@@ -5,7 +5,7 @@ import { type FilterValues, type Flags, isFiltered, type Kind, kinds, type ScanR
 import * as queries from './listing-queries.ts'
 
 /** How a listing is read. */
-export interface ListingPlan {
+interface ListingPlan {
   /** Returns the ids of a range of the listing. */
   list(range: Range): Promise<{ id: number }[]>
   count(): Promise<number>

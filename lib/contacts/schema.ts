@@ -87,7 +87,7 @@ export const contactFields: RecordFields<Contact> = {
 export type AttributeChanges = ReadonlyMap<string, string | null>
 
 const FullName = v.pipe(Text, atMost(inputLimits.nameCharacters), v.description('Full name. Unchanged when absent.'))
-export const TagNames = v.pipe(
+const TagNames = v.pipe(
   v.array(v.unknown(), 'This must be an array of tag names.'),
   v.maxLength(inputLimits.tags, `A contact has at most ${inputLimits.tags} tags.`),
   v.array(TagName),

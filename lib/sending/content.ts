@@ -13,7 +13,7 @@ export interface Content {
 }
 
 /** The parsed templates of a content. */
-export interface PreparedContent {
+interface PreparedContent {
   readonly subject: readonly Template[]
   readonly preheader: readonly Template[] | null
   readonly html: readonly Template[]

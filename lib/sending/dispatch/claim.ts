@@ -45,7 +45,7 @@ export interface Recipient {
 const maxSkipped = 50
 
 /** The messages that were claimed, and whether anything else was done. */
-export interface ClaimResult {
+interface ClaimResult {
   readonly claimed: ClaimedMessage[]
   readonly hasChanged: boolean
 }

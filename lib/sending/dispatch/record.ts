@@ -29,7 +29,7 @@ export interface FinishedAttempt {
 /** The recorded outcome of an attempt. `retried`: the message stays pending. */
 export type MessageOutcome = 'sent' | 'failed' | 'uncertain' | 'retried'
 
-export interface RecordedAttempt {
+interface RecordedAttempt {
   readonly outcome: MessageOutcome
   /** When a retried message is due, in milliseconds since 1970. */
   readonly dueMs: number | undefined

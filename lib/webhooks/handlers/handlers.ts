@@ -34,7 +34,7 @@ export type EventHandler<Type extends EventType | '*' = EventType> = (
 ) => unknown
 
 /** Limits how many events a handler gets in a time. */
-export interface HandlerPace {
+interface HandlerPace {
   /** Returns how many of the due events may be claimed now, and in how many milliseconds there may be more. */
   allow(due: number): { readonly allowed: number; readonly waitMs: number }
   /** Counts the events that a transaction claims. @returns How many it may claim. */
