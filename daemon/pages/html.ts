@@ -1,3 +1,5 @@
+import { escapeHtml } from '../../lib/internal.ts'
+
 /** Escaped HTML. Only this file makes it. */
 export class Html {
   readonly text: string
@@ -22,18 +24,5 @@ function render(value: HtmlValue): string {
   if (value === undefined) return ''
   if (value instanceof Html) return value.text
   if (typeof value === 'object') return value.map(render).join('')
-  return escapeText(String(value))
-}
-
-const entities: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-/** Escapes text for element content and for quoted attributes. */
-function escapeText(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => entities[character]!)
+  return escapeHtml(String(value))
 }

@@ -15,7 +15,7 @@ describe('the confirmation mail', () => {
         for (const part of ['Weekly', 'Acme', confirmUrl]) assert.ok(shown.includes(part), `${language}: ${part}`)
       }
       assert.match(mail.html, new RegExp(`<html lang="${language}">`))
-      assert.match(mail.html, /href="https:\/\/mail\.example\.org\/c\/TOKEN\/confirm\?a=1&#38;b=2"/)
+      assert.match(mail.html, /href="https:\/\/mail\.example\.org\/c\/TOKEN\/confirm\?a=1&amp;b=2"/)
       return mail
     })
     assert.equal(new Set(mails.map(({ subject }) => subject)).size, 4)

@@ -146,7 +146,7 @@ describe('content', () => {
     })
     assert.match(
       html,
-      /^<html><body class="x"><div style="display:none[^>]*>News &#38; &#60;i&#62; Ada &#60;b&#62;&#38;<\/div>Hi /,
+      /^<html><body class="x"><div style="display:none[^>]*>News &amp; &lt;i&gt; Ada &lt;b&gt;&amp;<\/div>Hi /,
     )
     assert.equal(text, `Hi ${ada.unsubscribe_url}`)
     assert.match(rendered({ preheader: 'News', html: 'Hi' }).html, /^<div style="display:none[^>]*>News<\/div>Hi$/)
