@@ -17,7 +17,7 @@ export type {
 } from './api-types.ts'
 export type { AttributeSettings, AttributeSettingsInput } from './attributes/schema.ts'
 export { type AuditEntry, type AuditQueryInput, type ChangeType, changeTypes } from './audit/schema.ts'
-export { type Unchecked, unchecked } from './bound.ts'
+export { type Unchecked, unchecked } from './bind-context.ts'
 export type {
   ClientMailkeep,
   ClientOperations,

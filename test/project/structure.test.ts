@@ -70,7 +70,7 @@ const wiring = new Set([
   'mailkeep.ts',
   'bind.ts',
   'bind-sending.ts',
-  'bound.ts',
+  'bind-context.ts',
   'client-api.ts',
   'housekeeping.ts',
   'background.ts',
