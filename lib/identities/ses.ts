@@ -14,7 +14,7 @@ export interface SesOptions {
   readonly client?: SesClient
   /** Region of the default client, such as `eu-central-1`. Default: the SDK reads it from its environment. */
   readonly region?: string
-  /** Time-out of a request, including the SDK's retries; default 15,000. */
+  /** Timeout of a request, including the SDK's retries; default 15,000. */
   readonly timeoutMs?: number
 }
 

@@ -14,7 +14,7 @@ export interface MailSettings {
   readonly allowUnverified: boolean
   /** The postal address of senders, for templates: `client.postal_address`. */
   readonly postalAddress: string
-  /** Time-out of a whole attempt. */
+  /** Timeout of a whole attempt. */
   readonly timeoutSeconds: number
   /** How long messages are stored. The counts of newsletters stay. */
   readonly retentionDays: number

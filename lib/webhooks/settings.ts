@@ -19,7 +19,7 @@ export interface WebhookSettings {
   readonly ports: readonly number[]
   /** Delay before attempt 2, 3, …, counted from the end of the previous attempt. */
   readonly retryScheduleSeconds: readonly number[]
-  /** Time-out of a whole attempt, from connecting to the end of the answer. */
+  /** Timeout of a whole attempt, from connecting to the end of the answer. */
   readonly timeoutSeconds: number
   /** Maximum requests in flight in total. */
   readonly concurrency: number

@@ -203,7 +203,7 @@ function isOfContent(error: unknown): error is MailkeepError {
   return isMailkeepError(error, 'validation_failed') && error.issues.every(({ path }) => contentFields.includes(path))
 }
 
-/** Hands the message over, and aborts it after the time-out. */
+/** Hands the message over, and aborts it after the timeout. */
 export async function handOver(
   { transport, timeoutSeconds }: MailSettings,
   message: Parameters<MailTransport['send']>[0],

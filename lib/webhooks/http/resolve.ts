@@ -13,7 +13,7 @@ export interface NameResolver {
 export interface LookupSettings {
   /** Used instead of the system's name servers. It must support parallel look-ups. */
   readonly resolver?: NameResolver
-  /** Time-out of one look-up, default 5,000. */
+  /** Timeout of one look-up, default 5,000. */
   readonly timeoutMs?: number
   /** How long an answer is cached, default 10,000. Failures are not cached. */
   readonly cacheMs?: number
