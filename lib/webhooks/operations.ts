@@ -9,7 +9,7 @@ import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
 import { clearEndpoint } from './deletion.ts'
-import { deactivate, holdDeliveries } from './dispatch/pause.ts'
+import { holdDeliveries, switchOff } from './dispatch/pause.ts'
 import { checkBody } from './event-body.ts'
 import { newSecret } from './http/signature.ts'
 import { urlProblem } from './http/url-rule.ts'
@@ -106,7 +106,7 @@ async function changeEndpoint(tx: Tx, id: number, { active, description }: Endpo
   if (!(await queries.lockEndpoint(tx, key))) throw notFound('endpoint')
   if (active === true && (await holdDeliveries(tx, id, true)) === maxRowsPerBatch) return undefined
   if (description !== undefined) await queries.describeEndpoint(tx, { ...key, description })
-  if (active === false) await deactivate(tx, id, 'manual')
+  if (active === false) await switchOff(tx, id, 'manual')
   if (active === true) await queries.activateEndpoint(tx, key)
   await audit(tx, 'endpoint.updated', id)
   return await getEndpoint(tx, id)

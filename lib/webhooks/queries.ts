@@ -84,7 +84,7 @@ export const activateEndpoint = statement(endpointKey, (db, p) =>
 )
 
 /** Deactivates the endpoint. `auto_failures` does not overwrite the reason of an endpoint that is already inactive. */
-export const deactivateEndpoint = statement({ ...endpointKey, reason: word<'manual' | 'auto_failures'>() }, (db, p) =>
+export const switchOffEndpoint = statement({ ...endpointKey, reason: word<'manual' | 'auto_failures'>() }, (db, p) =>
   db
     .updateTable('mailkeep_endpoint')
     .set({ active: sql.lit(false), disabled_reason: p.reason })

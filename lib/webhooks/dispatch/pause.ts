@@ -5,12 +5,13 @@ import * as queries from '../queries.ts'
 const holdKind = 'hold deliveries'
 
 export const pauseJobs: JobHandlers = {
-  [holdKind]: async (tx, { targetId }) => ((await holdDeliveries(tx, targetId)) < maxRowsPerBatch ? done() : again()),
+  [holdKind]: async (tx, { targetId }) =>
+    (await holdDeliveries(tx, targetId)) < maxRowsPerBatch ? done() : again(),
 }
 
 /** Switches the endpoint off and holds its pending deliveries. @returns false when it was already off. */
-export async function deactivate(tx: Tx, id: number, reason: 'manual' | 'auto_failures'): Promise<boolean> {
-  if (!(await queries.deactivateEndpoint(tx, { client_id: tx.clientId, id, reason }))) return false
+export async function switchOff(tx: Tx, id: number, reason: 'manual' | 'auto_failures'): Promise<boolean> {
+  if (!(await queries.switchOffEndpoint(tx, { client_id: tx.clientId, id, reason }))) return false
   await queries.holdClaimed(tx, { endpoint_id: id, now: now(tx) })
   await runOrEnqueue(tx, holdKind, { targetId: id })
   return true

@@ -7,7 +7,7 @@ import type { Outcome } from '../http/send.ts'
 import { insertAttempts } from '../queries.ts'
 import type { DeliveryStatus } from '../schema.ts'
 import type { ClaimedDelivery } from './claim.ts'
-import { deactivate } from './pause.ts'
+import { switchOff } from './pause.ts'
 import type { Disposition } from './retry.ts'
 
 export const interruptedError = 'The attempt was interrupted: its outcome is not known.'
@@ -246,7 +246,7 @@ async function switchOffIfFailing(
     msOf(endpoint.first_failure_at) <= msOf(now(tx)) - disableAfterHours * 3_600_000
   const failsTooOften = endpoint.consecutive_failures >= disableAfterFailures && failsForLong
   if (!tally.isGone && !failsTooOften) return
-  if (!(await deactivate({ ...tx, clientId: tally.clientId }, id, 'auto_failures'))) return
+  if (!(await switchOff({ ...tx, clientId: tally.clientId }, id, 'auto_failures'))) return
   const { consecutive_failures, first_failure_at } = endpoint
   const reason = tally.isGone ? 'The receiver answered 410.' : `${consecutive_failures} attempts in a row have failed.`
   const fields = { client_id: tally.clientId, endpoint_id: id, reason, consecutive_failures, first_failure_at }
