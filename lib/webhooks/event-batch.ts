@@ -14,7 +14,7 @@ import { type EventInput, HostEvent } from './schema.ts'
 /** Maximum events of a call. */
 export const maxEventsPerBatch = 1000
 /** A transaction writes at most this many events and deliveries, so that other writes do not wait long. */
-const maxRowsPerTransaction = 2000
+const maxEventRowsPerTransaction = 2000
 const maxBytesPerTransaction = 1_048_576
 
 export interface EventBatchInput {
@@ -94,7 +94,7 @@ function* transactionsOf(events: readonly ParsedEvent[], endpoints: EventEndpoin
     batch.push(event)
     rows += 1 + countSubscribed(endpoints, event.type)
     bytes += event.bytes
-    if (rows < maxRowsPerTransaction && bytes < maxBytesPerTransaction) continue
+    if (rows < maxEventRowsPerTransaction && bytes < maxBytesPerTransaction) continue
     yield batch
     batch = []
     rows = 0

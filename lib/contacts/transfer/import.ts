@@ -35,7 +35,7 @@ const maxRefusedRowsLength = 1024 * 1024
 const minCreatedForAnalyze = 10_000
 
 /** The next batch is read only after the previous one is committed. */
-const maxRowsPerBatch = 1000
+const maxRowsReadPerBatch = 1000
 const maxBytesPerBatch = 2 * 1024 * 1024
 
 /**
@@ -234,7 +234,7 @@ async function* batchesOf(chunks: AsyncIterable<Row[]>, convert: (row: Row) => I
         batch.push(convert(row))
         bytes += row.bytes
         if (turn.isOver()) await turn.next()
-        if (batch.length < maxRowsPerBatch && bytes < maxBytesPerBatch) continue
+        if (batch.length < maxRowsReadPerBatch && bytes < maxBytesPerBatch) continue
         yield batch
         batch = []
         bytes = 0
