@@ -4,7 +4,7 @@ import { invalid, MailkeepError } from '../errors.ts'
 import { lockBatches } from '../jobs/batch-queue.ts'
 import { inBatches } from '../jobs/batches.ts'
 import {
-  again,
+  continueJob,
   done,
   type Job,
   type JobHandlers,
@@ -81,11 +81,11 @@ async function fillBatch(tx: Tx, { targetId, state }: Job): Promise<JobResult> {
     value === null ? [] : [{ contact_id: id, attribute_id: targetId, value_key: valueKeyOf(value) }],
   )
   if (values.length > 0) await queries.saveValues(tx, { values })
-  if (page.length === maxRowsPerBatch) return again({ after: page.at(-1)!.id, isSecondPass })
+  if (page.length === maxRowsPerBatch) return continueJob({ after: page.at(-1)!.id, isSecondPass })
   if (isSecondPass) return done()
   await queries.markReady(tx, { id: targetId })
   if (!tx.storage.dialect.concurrentWriters) return done()
-  return again({ after: 0, isSecondPass: true }, tx.clock() + secondPassDelayMs)
+  return continueJob({ after: 0, isSecondPass: true }, tx.clock() + secondPassDelayMs)
 }
 
 /** A value of an indexed attribute, as the index has it. */

@@ -1,7 +1,7 @@
 /** The text that searches of contacts match, and the removal of erased texts from the search index. */
 import type { Context, Tx } from '../context.ts'
 import {
-  again,
+  continueJob,
   done,
   enqueue,
   findPendingJob,
@@ -75,11 +75,11 @@ async function runStep(tx: Tx, { state }: Job): Promise<JobResult> {
     // Only mark the purge as begun. Its first step runs in the next transaction, because the index is written at the end of
     // a group commit: texts that this group erases are still in the index now.
     const begun: Purge = { isWanted: false, steps: 0 }
-    return isWanted ? again(begun) : done()
+    return isWanted ? continueJob(begun) : done()
   }
   const next = await search.purge(tx.transaction, progress)
-  if (next !== undefined) return again({ isWanted, steps: steps + 1, progress: next } satisfies Purge)
+  if (next !== undefined) return continueJob({ isWanted, steps: steps + 1, progress: next } satisfies Purge)
   const ended: Purge = { isWanted }
-  if (steps > 0) return again(ended, tx.clock() + Math.min(steps * pausePerStepMs, maxPauseMs))
-  return isWanted ? again(ended) : done(ended)
+  if (steps > 0) return continueJob(ended, tx.clock() + Math.min(steps * pausePerStepMs, maxPauseMs))
+  return isWanted ? continueJob(ended) : done(ended)
 }

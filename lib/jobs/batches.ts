@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Tx } from '../context.ts'
 import { int, statement } from '../storage/statement.ts'
-import { again, done, type Job, type JobHandler, maxRowsPerBatch } from './operations.ts'
+import { continueJob, done, type Job, type JobHandler, maxRowsPerBatch } from './operations.ts'
 
 /** The parameters of a statement that changes some of the rows of a target. */
 export const batch = { target: int, limit: int }
@@ -22,7 +22,7 @@ export function inBatches(...steps: readonly BatchStep[]): JobHandler {
     let limit = maxRowsPerBatch
     for (const step of steps) {
       limit -= await step(tx, { target, limit, state })
-      if (limit <= 0) return again()
+      if (limit <= 0) return continueJob()
     }
     return done()
   }

@@ -50,8 +50,8 @@ export function done(state?: object): JobResult {
   return { status: 'done', state }
 }
 
-/** @param runAtMs Default: immediately. */
-export function again(state?: object, runAtMs?: number): JobResult {
+/** Continues the job later with this state. @param runAtMs Milliseconds since 1970. Default: immediately. */
+export function continueJob(state?: object, runAtMs?: number): JobResult {
   return { status: 'pending', state, runAtMs }
 }
 

@@ -6,7 +6,7 @@ import { type ContactKey, contactIdOf, lockContact } from '../contacts/contact-k
 import { getContact } from '../contacts/reading.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, isMailkeepError, notFound } from '../errors.ts'
-import { again, done, type Job, type JobHandlers, type JobResult, maxRowsPerBatch } from '../jobs/operations.ts'
+import { continueJob, done, type Job, type JobHandlers, type JobResult, maxRowsPerBatch } from '../jobs/operations.ts'
 import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -214,7 +214,7 @@ async function rescheduleBatch(tx: Tx, { targetId: sequence_id, state }: Job): P
   }
   if (enrolments.length > 0) await queries.setDue(tx, enrolments)
   tx.transaction.afterCommit(tx.local.mail.wake)
-  return rows.length < maxRowsPerBatch ? done() : again({ after: rows.at(-1)!.id })
+  return rows.length < maxRowsPerBatch ? done() : continueJob({ after: rows.at(-1)!.id })
 }
 
 /** @returns When a step is due after its delay; null without a step. */

@@ -1,7 +1,7 @@
 /** The stored jobs of newsletters, and what sending does in the transactions of other slices. */
 import type { Context, Local, Tx } from '../context.ts'
 import {
-  again,
+  continueJob,
   done,
   type Job,
   type JobHandlers,
@@ -46,5 +46,5 @@ export function nextStartMs(ctx: Context): Promise<number | undefined> {
 async function skipBatch(tx: Tx, { targetId: newsletter_id }: Job): Promise<JobResult> {
   const skipped = await messages.skipPending(tx, { newsletter_id, limit: maxRowsPerBatch })
   if (skipped > 0) await addCounts(tx, newsletter_id, { skipped })
-  return skipped < maxRowsPerBatch ? done() : again()
+  return skipped < maxRowsPerBatch ? done() : continueJob()
 }

@@ -5,7 +5,7 @@ import { selectContacts } from '../contacts/listing.ts'
 import { now, type Tx } from '../context.ts'
 import { isMailkeepError } from '../errors.ts'
 import {
-  again,
+  continueJob,
   done,
   findPendingJob,
   type Job,
@@ -55,7 +55,7 @@ export async function startScheduled(tx: Tx, { targetId: id }: Job): Promise<Job
   const newsletter = await queries.lockNewsletter(tx, { client_id: tx.clientId, id })
   if (newsletter?.status !== 'scheduled') return done()
   // It was scheduled for a later time since, or the clock was set back.
-  if (newsletter.scheduled_at! > now(tx)) return again(undefined, msOf(newsletter.scheduled_at!) + 1)
+  if (newsletter.scheduled_at! > now(tx)) return continueJob(undefined, msOf(newsletter.scheduled_at!) + 1)
   try {
     const sender = await requireReady(tx, { ...newsletter, audience: JSON.parse(newsletter.audience) })
     await startNow(tx, newsletter, sender.id)
@@ -89,7 +89,7 @@ export async function prepareBatch(tx: Tx, { targetId: newsletter_id, state }: J
   if (isLast) await queries.setPrepared(tx, { id: newsletter_id })
   await addRecipients(tx, newsletter, ids, since)
   tx.transaction.afterCommit(tx.local.mail.wake)
-  return isLast ? done() : again({ after: ids.at(-1)!, until, since })
+  return isLast ? done() : continueJob({ after: ids.at(-1)!, until, since })
 }
 
 /**

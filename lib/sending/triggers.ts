@@ -2,7 +2,7 @@
 import { audit } from '../audit/operations.ts'
 import { now, type Tx } from '../context.ts'
 import {
-  again,
+  continueJob,
   done,
   type Job,
   type JobHandlers,
@@ -46,5 +46,5 @@ async function releaseBatch(tx: Tx, { targetId: sequence_id, state }: Job): Prom
   const rows = await queries.listMembers(tx, { sequence_id, after, limit: maxRowsPerBatch })
   const ids = rows.map(({ id }) => id)
   if (ids.length > 0) await queries.releaseMembers(tx, { ids }, { stop })
-  return ids.length < maxRowsPerBatch ? done() : again({ after: ids.at(-1)!, stop })
+  return ids.length < maxRowsPerBatch ? done() : continueJob({ after: ids.at(-1)!, stop })
 }

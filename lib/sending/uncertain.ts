@@ -1,6 +1,6 @@
 /** Messages whose outcome is not known: they are sent again, or skipped, when a person says so. */
 import { now, type Tx } from '../context.ts'
-import { again, done, type Job, type JobHandlers, type JobResult, maxRowsPerBatch } from '../jobs/operations.ts'
+import { continueJob, done, type Job, type JobHandlers, type JobResult, maxRowsPerBatch } from '../jobs/operations.ts'
 import * as messages from './message-queries.ts'
 import { lockNewsletter } from './newsletter-queries.ts'
 import { addCounts } from './preparing.ts'
@@ -43,6 +43,6 @@ async function changeBatch(tx: Tx, { targetId: campaign_id, state }: Job, ofSequ
     : ({ status: 'pending', reason: null } as const)
   if (ids.length > 0) await messages.changeUncertain(tx, { ids, ...change, now: now(tx) })
   tx.transaction.afterCommit(tx.local.mail.wake)
-  const result = ids.length < maxRowsPerBatch ? done() : again({ after: ids.at(-1)!, uncertain })
+  const result = ids.length < maxRowsPerBatch ? done() : continueJob({ after: ids.at(-1)!, uncertain })
   return { count: ids.length, isSkipped, result }
 }

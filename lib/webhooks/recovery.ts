@@ -2,7 +2,7 @@ import { audit } from '../audit/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import {
-  again,
+  continueJob,
   done,
   enqueue,
   findJob,
@@ -103,7 +103,7 @@ async function recoverBatch(tx: Tx, job: Job): Promise<JobResult> {
   const total = status === 'done' ? count : state.total
   const next: RecoveryState = { ...state, since, after_id, total, done: count, status }
   tx.transaction.afterCommit(tx.local.webhooks.wake)
-  return status === 'running' ? again(next) : done(next)
+  return status === 'running' ? continueJob(next) : done(next)
 }
 
 async function rescheduleBatch(tx: Tx, endpoint_id: number, { since, after_id, until }: RecoveryState) {

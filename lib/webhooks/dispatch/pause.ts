@@ -1,12 +1,12 @@
 import { now, type Tx } from '../../context.ts'
-import { again, done, type JobHandlers, maxRowsPerBatch, runOrEnqueue } from '../../jobs/operations.ts'
+import { continueJob, done, type JobHandlers, maxRowsPerBatch, runOrEnqueue } from '../../jobs/operations.ts'
 import * as queries from '../queries.ts'
 
 const holdKind = 'hold deliveries'
 
 export const pauseJobs: JobHandlers = {
   [holdKind]: async (tx, { targetId }) =>
-    (await holdDeliveries(tx, targetId)) < maxRowsPerBatch ? done() : again(),
+    (await holdDeliveries(tx, targetId)) < maxRowsPerBatch ? done() : continueJob(),
 }
 
 /** Switches the endpoint off and holds its pending deliveries. @returns false when it was already off. */
