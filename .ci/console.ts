@@ -13,7 +13,7 @@ const folder = join(root, 'daemon/console')
 export async function buildConsole(): Promise<{ assets: ConsoleAssets; inputs: readonly string[] }> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: root,
-    entryPoints: [join(folder, 'main.tsx')],
+    entryPoints: [join(folder, 'main.tsx'), join(folder, 'style/style.css')],
     outdir: join(root, 'console/assets'),
     entryNames: '[name]-[hash]',
     bundle: true,
