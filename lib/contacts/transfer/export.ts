@@ -4,12 +4,16 @@ import type { Context } from '../../context.ts'
 import { inputLimits } from '../../limits.ts'
 import { closedObject, parse, QueryBoolean } from '../../parse.ts'
 import { listPageOfDocuments } from '../listing.ts'
-import { type ContactFiltersInput, contactFrom, filterFields } from '../schema.ts'
-import { csvHeader, csvLine } from './exported.ts'
+import { type Contact, type ContactFiltersInput, contactFields, contactFrom, filterFields } from '../schema.ts'
+import { cellOfNames, defused, quoted } from './csv.ts'
 import { type Format, formatField } from './row.ts'
 
 /** Reads one page per query, so that other work can run between pages. */
 const per_page = inputLimits.pageRecords
+
+const columns = Object.keys(contactFields) as (keyof Contact)[]
+
+const csvHeader = `${columns.join(',')}\r\n`
 
 export interface ExportInput extends ContactFiltersInput, AbortInput {
   readonly format: Format
@@ -53,4 +57,27 @@ function ndjsonOf(documents: readonly string[]): string {
 function csvOf(isRaw: boolean) {
   return (documents: readonly string[]) =>
     documents.map((document) => csvLine(contactFrom({ document }), isRaw)).join('')
+}
+
+/**
+ * Returns a contact as a line of CSV. Attributes are a JSON object; tags, lists and topics are their names.
+ *
+ * @param isRaw Whether cells that look like formulas stay as they are.
+ */
+function csvLine(contact: Contact, isRaw: boolean): string {
+  const cells = columns.map((name) => (name === 'topics' ? topicsCell(contact) : cellOf(contact[name])))
+  return `${cells.map((cell) => quoted(isRaw ? cell : defused(cell))).join(',')}\r\n`
+}
+
+function cellOf(value: Contact[keyof Contact]): string {
+  if (value === null) return ''
+  if (Array.isArray(value)) return cellOfNames(value.map(({ name }) => name))
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/** Names alone do not say whose topics they are when the contact is on several lists. */
+function topicsCell({ lists, topics }: Contact): string {
+  if (lists.length <= 1 || topics.length === 0) return cellOf(topics)
+  const listNames = new Map(lists.map(({ id, name }) => [id, name]))
+  return JSON.stringify(topics.map(({ list_id, name }) => ({ list: listNames.get(list_id), topic: name })))
 }
