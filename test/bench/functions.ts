@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { Session } from 'node:inspector/promises'
+import { type Profiler, Session } from 'node:inspector/promises'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,6 +16,7 @@ import { sqlite } from '../../lib/sqlite.ts'
 
 /** Time for what follows an answer: the wake-up of the dispatcher, the record of a delivery. */
 const settleMs = 500
+const countedRuns = 5
 
 const folder = await mkdtemp(join(tmpdir(), 'mailkeep-functions-'))
 const receiver = createServer((req, res) => req.resume().on('end', () => res.end()))
@@ -46,10 +47,11 @@ const post = async () => {
 }
 await count('a save by the library', () => acme.contacts.addToList(list.id, newContact()))
 await count('a save over HTTP', post)
-await count('an event, from its raise to its recorded delivery', async () => {
-  await acme.events.raise({ type: 'newsletter.sent', data: { newsletter: { id: 1 } } })
-  await mailkeep.deliverDue()
-})
+// The path of production. `deliverDue` would also do all jobs, and look for mail.
+await mailkeep.start()
+await count('an event, from its raise to its recorded delivery', () =>
+  acme.events.raise({ type: 'newsletter.sent', data: { newsletter: { id: 1 } } }),
+)
 await mailkeep.close()
 for (const server of [api, receiver]) server.close().closeAllConnections()
 await rm(folder, { recursive: true })
@@ -59,7 +61,10 @@ async function portOf(server: ReturnType<typeof createServer>): Promise<number> 
   return (server.address() as AddressInfo).port
 }
 
-/** Counts by V8's precise coverage, after a few runs that compile statements and fill caches. */
+/**
+ * Counts by V8's precise coverage, after a few runs that compile statements and fill caches. Prints the run with the fewest
+ * functions, because polls of the mailer and housekeeping happen in some of them.
+ */
 async function count(name: string, work: () => Promise<unknown>): Promise<void> {
   for (let run = 0; run < 3; run++) await work()
   await setTimeout(settleMs)
@@ -67,19 +72,34 @@ async function count(name: string, work: () => Promise<unknown>): Promise<void> 
   session.connect()
   await session.post('Profiler.enable')
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true })
-  await session.post('Profiler.takePreciseCoverage')
-  await work()
-  await setTimeout(settleMs)
-  const { result } = await session.post('Profiler.takePreciseCoverage')
+  let passed: Passed[] | undefined
+  for (let run = 0; run < countedRuns; run++) {
+    await session.post('Profiler.takePreciseCoverage')
+    await work()
+    await setTimeout(settleMs)
+    const ran = passedIn((await session.post('Profiler.takePreciseCoverage')).result)
+    if (passed === undefined || ran.length < passed.length) passed = ran
+  }
   session.disconnect()
-  const passed = result.flatMap(({ url, functions }) =>
-    functions
-      .filter(({ functionName, ranges }) => functionName && functionName !== '__name' && ranges[0]!.count > 0)
-      .map(({ functionName }) => ({ file: /\/((?:lib|daemon)\/.*)/.exec(url)?.[1], functionName }))
-      .filter(({ file, functionName }) => file && !url.includes('node_modules') && functionName !== file),
-  )
-  const files = new Set(passed.map(({ file }) => file))
-  process.stdout.write(`${name}: ${passed.length} functions in ${files.size} files\n`)
+  const files = new Set(passed!.map(({ file }) => file))
+  process.stdout.write(`${name}: ${passed!.length} functions in ${files.size} files\n`)
   if (!process.argv.includes('--list')) return
-  for (const { file, functionName } of passed) process.stdout.write(`  ${file} ${functionName}\n`)
+  for (const { file, functionName } of passed!) process.stdout.write(`  ${file} ${functionName}\n`)
+}
+
+interface Passed {
+  readonly file: string
+  readonly functionName: string
+}
+
+/** Returns the functions that ran. The fields of a class are no function of their own beside its constructor. */
+function passedIn(scripts: readonly Profiler.ScriptCoverage[]): Passed[] {
+  return scripts.flatMap(({ url, functions }) => {
+    const file = url.includes('node_modules') ? undefined : /\/((?:lib|daemon)\/.*)/.exec(url)?.[1]
+    if (file === undefined) return []
+    return functions
+      .filter(({ ranges }) => ranges[0]!.count > 0)
+      .filter(({ functionName }) => !['', '__name', '<instance_members_initializer>', file].includes(functionName))
+      .map(({ functionName }) => ({ file, functionName }))
+  })
 }
