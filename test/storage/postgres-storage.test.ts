@@ -93,50 +93,9 @@ onPostgres('an import into PostgreSQL', () => {
 })
 
 onPostgres('a transaction on PostgreSQL', () => {
-  test('commits as a whole, and its effects run after the commit', async (t) => {
-    const { storage, values } = await openStorage(t)
-    const seen: unknown[] = []
-    await storage.transaction(async (tx) => {
-      tx.afterCommit(() => seen.push('after'))
-      await insert('a')(tx)
-      await insert('b')(tx)
-      seen.push('inside')
-    })
-    assert.deepEqual(seen, ['inside', 'after'])
-    assert.deepEqual(await values(), ['a', 'b'])
-  })
-
-  test('that fails leaves no change, and runs no effects', async (t) => {
-    const { storage, values } = await openStorage(t)
-    const failing: Work<void> = async (tx) => {
-      tx.afterCommit(() => assert.fail('it was rolled back'))
-      await insert('half')(tx)
-      throw new Error('no')
-    }
-    await assert.rejects(storage.transaction(failing), /^Error: no$/)
-    assert.deepEqual(await values(), [])
-  })
-
-  test('may await statements only; otherwise it is aborted with a clear error', async (t) => {
-    const { storage, values } = await openStorage(t)
-    const waits: Work<void> = async (tx) => {
-      await insert('half')(tx)
-      await new Promise((resolve) => setTimeout(resolve, 1))
-      await insert('never')(tx)
-    }
-    await assert.rejects(storage.transaction(waits), /only statements may be awaited/)
-    assert.deepEqual(await values(), [])
-  })
-
   test('may take as long as its statements do', async (t) => {
     const { storage } = await openStorage(t)
     await storage.transaction(async (tx) => void (await tx.run(plainQuery('select pg_sleep(0.1)'))))
-  })
-
-  test('cannot be used after its end', async (t) => {
-    const { storage } = await openStorage(t)
-    const kept = await storage.transaction(async (tx) => tx)
-    await assert.rejects(insert('late')(kept), /has ended/)
   })
 
   test('that swallowed an error is not reported as committed', async (t) => {
