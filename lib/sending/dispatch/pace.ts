@@ -24,15 +24,18 @@ interface Candidate {
 /** The two kinds of mail that share the rate: messages, and confirmation mails of double opt-in. */
 export type Party = 'messages' | 'confirmations'
 
-/** A party that has not asked for so long has nothing to send, or its loop does not run. */
+/** Maximum time between two `ask` calls of a party. After it the party counts as idle. */
 const maxAskIntervalMs = 2000
 
-/** The share of a second's messages that may be sent at once. */
+/** Capacity of a bucket, in seconds of its rate. A bucket holds at least one message. */
 const burstSeconds = 0.1
 
-/** A token bucket. It starts full. Its state is one number, which all processes share. */
+/** A token bucket: a token is one message. It starts full. Its state is one number, which all processes share. */
 class TokenBucket {
-  /** When it was, or would have been, empty, in milliseconds since 1970. */
+  /**
+   * Time at which the bucket had no tokens, in milliseconds since 1970. It has as many tokens as its rate gives for the
+   * time since then.
+   */
   emptyMs = -Infinity
   readonly #rate: number
   readonly #capacityMs: number
@@ -48,6 +51,7 @@ class TokenBucket {
     return Math.max(0, Math.floor(((nowMs - this.emptyMs) * this.#rate) / 1000 + 1e-9))
   }
 
+  /** Removes tokens. If it has fewer, none are available until that debt is paid. */
   take(count: number, nowMs: number): void {
     this.#fill(nowMs)
     this.emptyMs += (count * 1000) / this.#rate
@@ -63,43 +67,49 @@ class TokenBucket {
     return nowMs - this.emptyMs >= this.#capacityMs
   }
 
-  /** The clock of another process may be ahead. If `emptyMs` is much later than now, the clock was set back: the bucket is full. */
+  /**
+   * Limits the tokens to the capacity. The clock of another process may be slightly ahead. If `emptyMs` is much later
+   * than now, the clock was set back, and the bucket counts as full.
+   */
   #fill(nowMs: number): void {
     const isPossible = this.emptyMs <= nowMs + toleratedDriftMs
     this.emptyMs = Math.max(isPossible ? this.emptyMs : -Infinity, nowMs - this.#capacityMs)
   }
 }
 
-/** Maximum identities, and clients, that are remembered. */
+/** Number of identities at which full buckets are dropped, and of clients at which their turns start again. */
 const maxRemembered = 10_000
 
-/** When the token buckets were empty, in milliseconds since 1970. Stored, so that all processes keep to one pace. */
+/** The `emptyMs` of the buckets. It is stored in the database, so that all processes share one rate. */
 interface PaceState {
   readonly all: number
-  /** By client and identity. */
+  /** By client id and identity id, such as `7 3`. Full buckets are missing. */
   readonly identities: Readonly<Record<string, number>>
 }
 
 /**
- * Limits the mails a second, in all and of each sender identity, and shares them between clients: no client gets a second
- * message before each client that waits has a first one. Messages and confirmation mails get every second mail while both
- * wait.
+ * Limits the mails per second, in total and for each sender identity. Clients take turns (round robin), and so do the
+ * campaigns of each client. While messages and confirmation mails wait, each party gets half of the mails.
+ *
+ * A transaction calls `load`, `allow`, and `take` for each claimed message, and stores the result of `state`. After its
+ * commit it calls `sent` and `passTurns`.
  */
 export class Pace {
   readonly #clock: Clock
   readonly #identityRate: number
-  /** Whether identities have a lower rate than all together. Otherwise theirs needs no state. */
+  /** Whether identities have a lower rate than the total. Otherwise their buckets need no stored state. */
   readonly #hasOwnRate: boolean
   readonly #all: TokenBucket
   readonly #identities = new Map<string, TokenBucket>()
-  /** Round robin over the clients, and over the campaigns of each client: the next turn begins after these. */
+  /** The client of the last turn. The next turn begins with the client after it. */
   #lastClientId = 0
+  /** The key of the campaign of each client's last turn, by client id. */
   readonly #lastCampaigns = new Map<number, string>()
-  /** The turns that `allow` has given: the last campaign of each client, and the last client at the end. */
+  /** The last turn of each client in the last `allow`: campaign keys by client id, in the order of these turns. */
   #turns = new Map<number, string>()
-  /** The identities of the stored state, for processes in which identities have a rate. */
+  /** The stored identities. A process without a rate of identities keeps them for processes that have one. */
   #storedIdentities: PaceState['identities'] = {}
-  /** When each party last had something to send. */
+  /** When each party last had due mail, in milliseconds since 1970. */
   readonly #askedMs: Record<Party, number> = { messages: -Infinity, confirmations: -Infinity }
   #lastParty: Party | undefined
 
@@ -111,9 +121,9 @@ export class Pace {
   }
 
   /**
-   * Takes over what all processes have sent, and forgets what was taken in a transaction that was rolled back.
+   * Loads the shared state of the buckets. This also discards tokens that a rolled-back transaction took.
    *
-   * @param state What `state` returned; undefined when nothing was sent yet.
+   * @param state The stored result of `state`; undefined before the first mail.
    */
   load({ all, identities }: PaceState = { all: -Infinity, identities: {} }): void {
     this.#all.emptyMs = all
@@ -122,7 +132,7 @@ export class Pace {
     for (const [key, emptyMs] of Object.entries(identities)) this.#bucketFor(key).emptyMs = emptyMs
   }
 
-  /** Returns what other processes must know. Full buckets are left out. */
+  /** Returns the state of the buckets for all processes. Full buckets of identities are left out. */
   state(): PaceState {
     if (!this.#hasOwnRate) return { all: this.#all.emptyMs, identities: this.#storedIdentities }
     const nowMs = this.#clock()
@@ -130,7 +140,7 @@ export class Pace {
     return { all: this.#all.emptyMs, identities: Object.fromEntries(busy.map(([key, { emptyMs }]) => [key, emptyMs])) }
   }
 
-  /** Notes whether a party has something to send. */
+  /** Records whether a party has due mail. */
   ask(party: Party, hasDue: boolean): void {
     this.#askedMs[party] = hasDue ? this.#clock() : -Infinity
   }
@@ -140,17 +150,17 @@ export class Pace {
     return Math.min(due, this.#shareOf('confirmations'))
   }
 
-  /** Counts confirmation mails that are claimed. */
+  /** Takes the tokens of claimed confirmation mails. */
   takeConfirmations(count: number): void {
     this.#all.take(count, this.#clock())
   }
 
-  /** Notes which party sent last. Called after the commit, because a transaction may run several times. */
+  /** Records which party sent last. Call it after the commit, because a transaction may run twice. */
   sent(party: Party): void {
     this.#lastParty = party
   }
 
-  /** Counts the turns that `allow` has given last. Called after the commit, for the same reason. */
+  /** Stores the round-robin position of the last `allow`. Call it after the commit, for the same reason. */
   passTurns(): void {
     for (const [clientId, key] of this.#turns) {
       this.#lastClientId = clientId
@@ -191,7 +201,7 @@ export class Pace {
       .map(({ campaign, allowed }) => ({ campaign, limit: allowed }))
   }
 
-  /** Counts messages that were claimed. */
+  /** Takes the tokens of claimed messages. */
   take(campaign: Campaign, count: number): void {
     const nowMs = this.#clock()
     this.#all.take(count, nowMs)
@@ -205,7 +215,10 @@ export class Pace {
     return Math.max(this.untilNextMs(), Math.min(...identities))
   }
 
-  /** Returns how many mails of a party may be sent now. Of an odd number, the party that did not send last gets more. */
+  /**
+   * Returns how many mails of a party may be sent now. If the other party waits too, each gets half. If the number is
+   * odd, the party that did not send last gets one more.
+   */
   #shareOf(party: Party): number {
     const nowMs = this.#clock()
     const available = this.#all.available(nowMs)
@@ -214,7 +227,12 @@ export class Pace {
     return this.#lastParty === party ? Math.floor(available / 2) : Math.ceil(available / 2)
   }
 
-  /** Chooses the campaign with the fewest allowed messages whose sender may send another one. */
+  /**
+   * Chooses a campaign whose sender identity has a token left: the one with the fewest allowed messages. Among equals,
+   * campaigns after `lastKey` come first.
+   *
+   * @param left Tokens that are left of each bucket, which this changes.
+   */
   #next(
     own: readonly Candidate[],
     left: Map<TokenBucket, number>,
@@ -247,6 +265,7 @@ export class Pace {
     return bucket
   }
 
+  /** Drops full buckets, because a new bucket is full too. */
   #forgetFull(): void {
     const nowMs = this.#clock()
     for (const [key, bucket] of this.#identities) {
