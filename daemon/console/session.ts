@@ -65,7 +65,7 @@ export function signIn(given: string): void {
   token.value = given
 }
 
-/** Notes what the API has told about the token. Nothing stays on the page from a session of another client. */
+/** Stores what the API reported about the token. Discards data of another client's session. */
 export function noteToken(current: components['schemas']['CurrentToken']): void {
   if (clientId !== undefined && clientId !== current.client_id) sessionNumber.value++
   clientId = current.client_id

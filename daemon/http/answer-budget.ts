@@ -75,7 +75,7 @@ export class AnswerBudget {
     }
   }
 
-  /** Reserves the bytes of a chunk that exists already. */
+  /** Reserves bytes for a chunk in memory. The sum may exceed the budget. */
   reserve(bytes: number): void {
     this.release(-bytes)
   }

@@ -199,8 +199,8 @@ export function savedEvents({ created, updated }: SavedContacts, ids: readonly n
 /**
  * Finds contacts by e-mail address or inserts them, and saves their names and attributes.
  *
- * @param list Refuses contacts that this list would be too many for.
- * @param steps `choose` tells which of the contacts to save. With `replacesTags` the tags of before do not count.
+ * @param list The list to join. Contacts at the limit of lists are refused.
+ * @param steps `choose` returns the contacts to save. With `replacesTags`, stored tags do not count against the limit.
  */
 export async function saveContacts(
   tx: Tx,

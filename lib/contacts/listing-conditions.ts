@@ -110,7 +110,7 @@ export function conditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Di
 
 /**
  * Same as `conditions`, for a statement that does not read the contact's row. The row is read last, and only if a filter
- * needs it: it is large and far from the one before.
+ * needs it. Rows are large and not adjacent, so each costs a page read.
  */
 export function conditionsOfId(
   contactId: RawBuilder<unknown>,

@@ -45,7 +45,7 @@ const maxCounted = 40
 const maxQueriedParts = 2
 /** Up to this number of contacts created between two times, their ids bound the scan. Reading this many takes 8 ms. */
 const maxCreated = 100_000
-/** Up to this number, reading them takes less time than to find out whether it is worth it. */
+/** Up to this number, reading the ids is cheaper than a sample. */
 const maxFewCreated = 500
 /** The next contacts of a scan. If half of them were created between the times, the scan soon finds enough. */
 const maxSampled = 100

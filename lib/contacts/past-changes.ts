@@ -17,7 +17,7 @@ type Slots = { readonly [Name in keyof typeof those]: RawBuilder<unknown> }
 
 type ChangeType = 'created' | 'unsubscribed'
 
-/** Keeps a time of these contacts. A row for each, because transactions would wait for each other's counters. */
+/** Inserts one row for each contact. Transactions would wait for a shared counter row. */
 function keep(type: ChangeType, p: Slots, dialect: Dialect) {
   const at = sql.ref(`${type}_at`)
   return sql`insert into mailkeep_past_change (client_id, type, at) select ${p.client_id}, ${sql.lit(type)}, ${at}
@@ -28,7 +28,7 @@ function keep(type: ChangeType, p: Slots, dialect: Dialect) {
 const insertCreations = statement(those, (_, p, dialect) => keep('created', p, dialect))
 const insertUnsubscriptions = statement(those, (_, p, dialect) => keep('unsubscribed', p, dialect))
 
-/** Call it before these contacts are erased. */
+/** Stores the creation times of these contacts. Call it before they are erased. */
 export function keepCreations(tx: Tx, ids: readonly number[]): void {
   tx.transaction.defer(insertCreations(tx, { client_id: tx.clientId, ids }))
 }
@@ -39,7 +39,7 @@ export async function subscribeAgain(tx: Tx, ids: readonly number[]): Promise<nu
   return (await markAllSubscribed(tx, { client_id: tx.clientId, ids })).map(({ id }) => id)
 }
 
-/** Call it before these contacts are erased. */
+/** Stores the unsubscription times of these contacts. Call it before they are erased. */
 export function keepUnsubscriptions(tx: Tx, ids: readonly number[]): void {
   tx.transaction.defer(insertUnsubscriptions(tx, { client_id: tx.clientId, ids }))
 }

@@ -66,7 +66,7 @@ export async function tidySearches(ctx: Context): Promise<void> {
 
 export const searchPurgeJobs: JobHandlers = { [purgeKind]: runStep }
 
-/** After a purge, the job stays pending for a pause, so that purges do not follow one another without one. */
+/** Keeps the job pending after a purge, so that a pause follows each purge. */
 async function runStep(tx: Tx, { state }: Job): Promise<JobResult> {
   const { search } = tx.storage
   const { isWanted, steps, progress }: Purge = state as Purge

@@ -13,8 +13,8 @@ const fields = Object.keys(kinds) as (keyof typeof kinds)[]
 const selecting = ['lists', 'tags', 'topics'] as const
 
 /**
- * Checks that all that an audience names exists, and that no filter is empty. A newsletter to a list that was deleted would
- * reach no one, and one that excludes a deleted list would reach the excluded contacts.
+ * Checks that each list, tag, topic and segment of an audience exists, and that no filter is empty. A newsletter to a
+ * deleted list would reach no one, and one that excludes a deleted list would reach the excluded contacts.
  *
  * @throws MailkeepError `validation_failed` on the id, as in `audience.lists.0`, or on the empty filter.
  */

@@ -165,7 +165,7 @@ interface ProgressToSave {
   readonly since: string
 }
 
-/** Saves the place of an enrolment and when its next step is due. Without one it is completed, unless it is at the start. */
+/** Saves the progress of an enrolment. Completes the enrolment if no step follows and at least one was done. */
 export async function saveProgress(tx: Tx, fields: ProgressToSave): Promise<void> {
   const { id, contactId, summary, places, progress, since } = fields
   const { last_step_id, passed_ids } = progress

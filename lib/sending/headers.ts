@@ -39,7 +39,7 @@ export function domainOf(email: string): string {
   return domainToASCII(domain) || domain
 }
 
-/** Also tells which client a bounce or a complaint belongs to. */
+/** Returns the value of `Feedback-ID`. Reports of bounces and complaints identify the client by it. */
 export function feedbackId(clientId: number, campaign: string): string {
   const [kind] = campaign.split('-')
   return `${campaign}:client-${clientId}:${kind}:mailkeep`

@@ -1,4 +1,9 @@
-/** The places of a sequence's steps, also of removed ones, and the way from one to the next. */
+/**
+ * The places of a sequence's steps, and the progress of enrolments through them.
+ *
+ * A removed step is never the next step, and its messages are not tried again. Its place stays stored: it may be the
+ * last step of an enrolment, and an attempt to send it may be under way.
+ */
 
 /** A removed step has the position of the last step before it. */
 export interface Place {
@@ -6,15 +11,15 @@ export interface Place {
   readonly position: number
   readonly is_removed: boolean
   readonly delay_seconds: number
-  /** Its rank when steps were moved past each other for the first time since it exists; null if none were. */
+  /** Rank before the first reordering since the step was created; null if there was none. */
   readonly moved_rank: number | null
 }
 
-/** The steps that an enrolment has behind it. */
+/** The steps that an enrolment has done or skipped. */
 export interface Progress {
   /** The last step that is done; null before the first. */
   readonly last_step_id: number | null
-  /** JSON ids of the steps that are done or left out; null if steps were not moved before the last one was done. */
+  /** JSON ids of the done and skipped steps; null if no steps were reordered before the last one was done. */
   readonly passed_ids: string | null
 }
 
@@ -26,8 +31,8 @@ function rankOf({ position, is_removed }: Place): number {
 }
 
 /**
- * Returns the ids of the steps that a contact is past. Those are the steps up to its last one. If steps were moved past each
- * other, they are those up to its last one before the move, those done since, and the new steps before its last one.
+ * Returns the ids of the done and skipped steps. Without reordering, these are all steps up to the last one. After a
+ * reordering, these are the steps up to the last one in the old order, those done since, and new steps before the last.
  */
 export function passedSteps(places: readonly Place[], { last_step_id, passed_ids }: Progress): Set<number> {
   const last = places.find(({ id }) => id === last_step_id)
@@ -42,13 +47,13 @@ export function passedSteps(places: readonly Place[], { last_step_id, passed_ids
   return done
 }
 
-/** Returns the first step that a contact is not past. */
+/** Returns the first step that is neither done nor skipped. */
 export function nextPlace<P extends Place>(places: readonly P[], progress: Progress): P | undefined {
   const passed = passedSteps(places, progress)
   return places.find(({ id, is_removed }) => !is_removed && !passed.has(id))
 }
 
-/** Returns the progress after a step. If steps were moved, it names all that the contact is past. */
+/** Returns the progress after a step. If steps were reordered, it names all done and skipped steps. */
 export function progressAfter(places: readonly Place[], progress: Progress, stepId: number | null): Progress {
   if (stepId === null || places.every(({ moved_rank }) => moved_rank === null)) {
     return { last_step_id: stepId, passed_ids: null }
@@ -57,11 +62,11 @@ export function progressAfter(places: readonly Place[], progress: Progress, step
 }
 
 /**
- * Returns the ranks that steps get when some are moved past each other. A step that has one keeps it.
+ * Returns the ranks that steps get in a reordering. A step that has one keeps it.
  *
  * @param places As they were before.
  * @param kept The ids of the steps that stay, in their new order.
- * @returns Empty if no step is moved past another.
+ * @returns Empty if the order stays the same.
  */
 export function ranksBeforeMove(
   places: readonly Place[],

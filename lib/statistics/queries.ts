@@ -39,7 +39,7 @@ export const addCounts = statement.each(
     )}`,
 )
 
-/** Deletes counts of past minutes that no series contains, and returns them. */
+/** Deletes counts of past minutes that are not summarised yet, and returns them. */
 export const takeRecentCounts = statement.all(
   { before: time, limit: int },
   (_, p) => sql<Omit<Counted, 'step'>>`
@@ -48,7 +48,7 @@ export const takeRecentCounts = statement.all(
     returning client_id, endpoint_id, at, ${sums}`,
 )
 
-/** Lists the counts of a range. Those which no series contains yet have the time of their minute, in any order. */
+/** Lists the counts of a range, in any order. Counts that are not summarised yet have the time of their minute. */
 export const listCounts = statement.all(
   { client_id: int, endpoint_id: int, step: word<Step>(), from: time, to: time },
   (_, p, __, { byEndpoint }) => sql<Omit<Counted, 'client_id' | 'endpoint_id' | 'step'>>`
@@ -73,7 +73,7 @@ export const findOldestDue = statement(
   ['byEndpoint'],
 )
 
-/** Whether an endpoint fails: its last attempts failed, or it was switched off for that. Not if it was switched off by hand. */
+/** Whether the last attempts of an endpoint failed, or it was switched off as `auto_failures`. */
 const isFailing = sql`coalesce(disabled_reason, '') <> 'manual' and (not active or consecutive_failures > 0)`
 
 function ofClient(

@@ -1,4 +1,4 @@
-/** Tells processes about each other's commits. */
+/** Notifies processes of each other's commits. */
 export interface ChangeFeed {
   /** Returns a number that changes whenever another process or handle may have committed. */
   version(): Promise<number>

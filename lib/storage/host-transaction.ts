@@ -77,8 +77,8 @@ function isEnded(error: unknown): boolean {
 }
 
 /**
- * Runs statements one after another, because the host's driver may refuse several at once. It runs none after one that
- * failed: a full disk ends the transaction of SQLite, and they would be committed by themselves.
+ * Runs statements one after another, because the host's driver may refuse several at once. After a failure it runs no
+ * more: a full disk ends the transaction, and SQLite would commit each later statement separately.
  */
 function inOrder(connection: Connection): Connection {
   let last: Promise<unknown> = Promise.resolve()

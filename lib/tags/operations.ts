@@ -73,7 +73,7 @@ export async function deleteTag(ctx: Context, id: number): Promise<void> {
   })
 }
 
-/** Returns those of the tags that still exist, by ascending id. */
+/** Returns the existing tags among these ids, by ascending id. */
 export async function findTags(ctx: Context, ids: readonly number[]): Promise<Tag[]> {
   return (await queries.listTagsByIds(ctx, { client_id: ctx.clientId, ids })).map(tagFrom)
 }

@@ -107,7 +107,7 @@ async function readDue<Row>(
   return rows.some(cannotBeClaimed) ? await read(limit + maxSkipped) : rows
 }
 
-/** Who leaves these lists or topics of the audience or of its segment before the message is sent does not get it. */
+/** Returns the lists and topics that a recipient must still be on when the message is claimed. */
 async function requiredMemberships(tx: Tx, started: StartedAudience) {
   const { lists = [], topics = [] } = started.audience
   const { lists: segment_lists = [], topics: segment_topics = [] } = await findSegmentFilters(tx, started)

@@ -32,7 +32,7 @@ interface Plan {
 
 /** Pause after a turn that claimed nothing because another process had locked the campaigns, or the pace. */
 const lockedPauseMs = 50
-/** A transport that does not obey its signal gets this much longer. */
+/** Time after the abort until the outcome counts as uncertain. */
 const abortGraceMs = 5000
 
 const contentFields: readonly string[] = ['subject', 'preheader', 'html', 'text']
@@ -198,7 +198,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
   }
 }
 
-/** Whether the content cannot be rendered for this contact. What is wrong with the settings of a process can be mended. */
+/** Whether the content cannot be rendered. Errors in settings are retried, because an operator can fix them. */
 function isOfContent(error: unknown): error is MailkeepError {
   return isMailkeepError(error, 'validation_failed') && error.issues.every(({ path }) => contentFields.includes(path))
 }

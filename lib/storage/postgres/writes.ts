@@ -82,7 +82,7 @@ async function runTransaction<T>(session: Session, first: readonly string[], wor
   // COMMIT is sent together with the work's last statements. If one of them fails, the server rolls back instead.
   const committed = commit(session)
   const failure = await firstFailure([begun, ...transaction.deferred, committed])
-  // Where the answer of a statement is missing, that of COMMIT decides: the server may have committed all the same.
+  // If a statement's result is lost, the result of COMMIT decides.
   if (isUnanswered(failure)) await committed
   else if (failure !== undefined) throw causeOf(failure, session)
   return { value, effects: transaction.effects }

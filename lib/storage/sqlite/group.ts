@@ -54,7 +54,10 @@ const undo = plainQuery('rollback to mailkeep')
 const commit = plainQuery('commit')
 const rollback = plainQuery('rollback')
 
-/** The lock of another transaction was not freed in time. A host that awaits mailkeep inside its own one holds it itself. */
+/**
+ * Returns the error of a write that got no lock in time. The holder may be the host, if it awaits mailkeep inside its
+ * own transaction.
+ */
 export function lockedTooLong(ms = groupLimits.lockMs): MailkeepError {
   const message = `The database was locked for ${ms / 1000} s by another transaction. Inside your own transaction? Use mailkeep.using(trx).`
   return new MailkeepError('unavailable', message)

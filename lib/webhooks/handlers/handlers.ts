@@ -33,7 +33,7 @@ export type EventHandler<Type extends EventType | '*' = EventType> = (
   handling: Handling,
 ) => unknown
 
-/** Limits how many events a handler gets in a time. */
+/** Limits the rate of events for a handler. */
 interface HandlerPace {
   /** Returns how many of the due events may be claimed now, and in how many milliseconds there may be more. */
   allow(due: number): { readonly allowed: number; readonly waitMs: number }
@@ -58,7 +58,7 @@ export class Handlers {
     this.#ctx = ctx
   }
 
-  /** Adds a handler that is called from when its subscriber exists. */
+  /** Registers a handler of mailkeep. It gets events once its subscriber is stored. */
   addOwn(subscriber: string, handler: EventHandler, pace: HandlerPace): void {
     this.#own.set(subscriber, { handler, pace })
   }
