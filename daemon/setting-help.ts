@@ -60,7 +60,8 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
   },
   TRUST_PROXY: {
     value: 'true|false',
-    about: 'Whether the proxy in front sets X-Forwarded-For, which then names the contact on contact pages',
+    about:
+      "Whether the proxy in front sets X-Forwarded-For; its last address then counts as the contact's on contact pages",
     default: entries.TRUST_PROXY.default,
     example: 'true',
   },

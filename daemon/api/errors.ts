@@ -21,11 +21,11 @@ export const statusOf: Readonly<Record<ErrorCode, number>> = {
 
 /** The error of a path that nothing answers. */
 export function nothingHere(): MailkeepError {
-  return new MailkeepError('not_found', 'There is nothing here.')
+  return new MailkeepError('not_found', 'No such route: check the path.')
 }
 
 export function methodNotAllowed(): MailkeepError {
-  return new MailkeepError('method_not_allowed', 'This path does not know this method.')
+  return new MailkeepError('method_not_allowed', 'This path does not support the method: see Allow.')
 }
 
 export function noConsole(): MailkeepError {

@@ -54,7 +54,9 @@ async function readiness({ mailkeep }: ApiOptions, { context }: RequestState): P
   const { ready, ...parts } = await mailkeep.ready()
   if (ready) return encode(context, 200, JSON.stringify({ status: 'ready' }))
   const errors = Object.entries(parts).flatMap(([part, message]) => (message ? [[part, [message]]] : []))
-  throw new MailkeepError('unavailable', 'The service cannot do its work now.', { errors: Object.fromEntries(errors) })
+  throw new MailkeepError('unavailable', 'The service is not ready: see errors.', {
+    errors: Object.fromEntries(errors),
+  })
 }
 
 async function metricsPage({ metrics }: ApiOptions, { request, context }: RequestState): Promise<ApiResponse> {

@@ -41,8 +41,8 @@ function checkVersion({ database }: Config, report: ServerReport): Finding {
   if (encoding !== 'UTF8') return fault('database', `${what} is in ${encoding}`, "create database … encoding 'UTF8'")
   if (isReplica) return fault('database', `${what} takes no writes`, 'name the primary server, not a replica')
   if (isReadOnlyByDefault) {
-    const message = `${what} has default_transaction_read_only on: mailkeep writes all the same`
-    return warning('database', message, 'look whether its disk is full: hosted servers switch it on then')
+    const message = `${what} has default_transaction_read_only on, but mailkeep writes`
+    return warning('database', message, "check the server's disk: hosted servers become read-only when it is full")
   }
   return ok('database', what)
 }

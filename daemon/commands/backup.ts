@@ -101,7 +101,7 @@ export async function copyVerified(
     }
   }
   const { before, undisturbed } = copyOrThrow(() => copyFile(source, target, options))
-  if (!before.mailkeep) throw new CliError(`${source} is no database of mailkeep.`)
+  if (!before.mailkeep) throw new CliError(`${source} is not a mailkeep database: check the path.`)
   const copy = copyOrThrow(() => inspectFile(target, { ...options, thorough: true }))
   const faults = [...copy.faults]
   if (copy.keyId !== before.keyId) faults.push('the setting of the encryption key is missing')

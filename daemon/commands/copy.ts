@@ -74,7 +74,7 @@ async function requireDatabase(from: string): Promise<void> {
 }
 
 function refuseOtherVersion(from: string, { mailkeep, unknown, unapplied }: FileReport): void {
-  if (!mailkeep) throw new CliError(`${from} is no database of mailkeep.`)
+  if (!mailkeep) throw new CliError(`${from} is not a mailkeep database: check the path.`)
   if (unknown.length > 0) {
     throw new CliError(`${from} was made by a newer mailkeep (it has ${unknown.join(', ')}): copy it with that one.`)
   }

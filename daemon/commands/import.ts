@@ -41,7 +41,7 @@ export const importCommand: Command = {
     {
       name: 'map',
       value: 'FIELD=COLUMN',
-      about: 'Which column is the field; may be repeated',
+      about: 'Map a column to a field; repeat the flag for more',
       default: 'the usual names, also of Mailchimp, Brevo, listmonk and Mailcoach',
       example: 'email="Email Address"',
       repeats: true,

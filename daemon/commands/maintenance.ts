@@ -17,7 +17,7 @@ export const compact: Command = {
     const { compactFile, inspectFile } = await loadSqlite()
     const options = sqliteOptions()
     if (!inspectFile(database, { ...options, thorough: false }).mailkeep) {
-      throw new CliError(`${database} is no database of mailkeep.`)
+      throw new CliError(`${database} is not a mailkeep database: check the path.`)
     }
     const file = resolve(database)
     const report = compactFile(database, options)

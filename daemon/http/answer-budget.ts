@@ -88,8 +88,9 @@ export class AnswerBudget {
   }
 }
 
-/** The message also covers changes: the change may be committed although its answer is not sent. */
+/** Returns the error of a response that is not sent. The change that it reports may be committed. */
 export function answersOverloaded(): MailkeepError {
-  const message = 'Too many large answers are on their way. What you asked for may be done: repeat the request.'
+  const message =
+    'Too many large responses are in progress. A change may be stored already: check it, or repeat it with the same Idempotency-Key.'
   return new MailkeepError('unavailable', message)
 }

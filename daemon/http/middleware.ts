@@ -111,7 +111,8 @@ function refusalOf(
   req: IncomingMessage,
 ): ((request: ApiRequest) => ApiResponse) | undefined {
   if (closing !== undefined) {
-    return (request) => refuse(request, new MailkeepError('unavailable', 'The service is going down.'))
+    return (request) =>
+      refuse(request, new MailkeepError('unavailable', 'mailkeep is shutting down: try again shortly.'))
   }
   // rawHeaders alternates names and values.
   if (req.rawHeaders.length > 2 * limits.headerFields) return () => brokenAnswer('HPE_HEADER_OVERFLOW')

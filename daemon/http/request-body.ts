@@ -45,7 +45,8 @@ export async function readBody(exchange: HttpExchange, limit: number): Promise<B
 }
 
 function reserve(exchange: HttpExchange, budget: BodyBudget, bytes: number): void {
-  if (budget.leftBytes < bytes) throw new MailkeepError('unavailable', 'Too many large bodies are on their way.')
+  if (budget.leftBytes < bytes)
+    throw new MailkeepError('unavailable', 'Too many large request bodies are being received: try again shortly.')
   budget.leftBytes -= bytes
   exchange.reservedBytes = (exchange.reservedBytes ?? 0) + bytes
 }

@@ -29,7 +29,7 @@ export async function upsertContact(
   input: ContactInput,
 ): Promise<{ contact: Contact; created: boolean }> {
   const fields = parse(NewContact, input)
-  if (fields.confirmed !== undefined) throw invalid('confirmed', 'This is only for lists.')
+  if (fields.confirmed !== undefined) throw invalid('confirmed', 'This is allowed only when the contact joins a list.')
   return transact(ctx, (tx) => saveContact(tx, fields))
 }
 

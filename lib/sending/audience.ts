@@ -20,7 +20,7 @@ const selecting = ['lists', 'tags', 'topics'] as const
  */
 export async function requireAudience(ctx: Context, audience: Audience): Promise<void> {
   const empty = emptyFilterOf(audience)
-  if (empty) throw invalid(`audience.${empty}`, 'Without ids, this matches no contact: name some, or leave it out.')
+  if (empty) throw invalid(`audience.${empty}`, 'This has no ids and matches no contact: add ids or remove it.')
   for (const field of fields) {
     const ids = audience[field] ?? []
     const own = new Set(await findOwnIds(ctx, kinds[field], ids))
@@ -30,7 +30,10 @@ export async function requireAudience(ctx: Context, audience: Audience): Promise
   }
   const emptyOfSegment = emptyFilterOf(await requireSegment(ctx, audience))
   if (!emptyOfSegment) return
-  throw invalid('audience.segment', `Its filter ${emptyOfSegment} is without ids, so it matches no contact.`)
+  throw invalid(
+    'audience.segment',
+    `The segment's filter ${emptyOfSegment} has no ids and matches no contact: add ids or remove it.`,
+  )
 }
 
 /** @returns The filters of the segment; none without a segment. @throws MailkeepError `validation_failed` on `audience.segment` */

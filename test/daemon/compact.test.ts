@@ -87,7 +87,7 @@ describe('mailkeep compact', () => {
     const other = new Database(join(cwd, 'other.db'))
     other.exec('create table notes (text)')
     other.close()
-    assert.match(await errorLine('other.db'), /no database of mailkeep/)
+    assert.match(await errorLine('other.db'), /not a mailkeep database: check the path/)
     await writeFile(join(cwd, 'text.db'), 'this is no database, but long enough to look like one'.repeat(20))
     assert.match(await errorLine('text.db'), /text\.db/)
 

@@ -50,7 +50,7 @@ const meanings: Readonly<Record<ErrorCode, readonly [when: string, ...headers: s
 const messages: Readonly<Record<Exclude<ErrorCode, 'not_found' | 'validation_failed'>, string>> = {
   unauthenticated: 'A valid token is needed: Authorization: Bearer <token>.',
   forbidden: 'This needs a token with the role admin.',
-  method_not_allowed: 'This path does not know this method.',
+  method_not_allowed: 'This path does not support the method: see Allow.',
   unsupported_media_type: 'Bodies must be application/json in UTF-8, not compressed.',
   invalid_json: 'The body is not JSON.',
   body_too_large: 'A body has at most 1048576 bytes.',

@@ -173,7 +173,7 @@ function attributeText(name: string, value: unknown): unknown {
 /** The names in a cell, or the records of an exported contact. */
 function namesIn(field: 'lists' | 'topics', value: unknown): unknown[] {
   if (value === undefined || value === null || value === '') return []
-  if (!Array.isArray(value)) throw invalid(field, 'This must be names.')
+  if (!Array.isArray(value)) throw invalid(field, 'This must be a list of names.')
   if (value.length > inputLimits[field]) throw invalid(field, `A contact has at most ${inputLimits[field]} ${field}.`)
   return value
 }
@@ -188,7 +188,7 @@ function validName(field: string, value: unknown): string {
   try {
     return parse(Name, value, field)
   } catch (error) {
-    throw new MailkeepError('validation_failed', `${field} must be names.`, {
+    throw new MailkeepError('validation_failed', `${field} must be a list of names.`, {
       errors: { [field]: [(error as Error).message] } satisfies FieldErrors,
       cause: error,
     })

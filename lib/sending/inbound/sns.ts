@@ -144,5 +144,5 @@ function refused(why: string): MailkeepError {
 }
 
 function unavailable(cause: unknown): MailkeepError {
-  return new MailkeepError('unavailable', 'Amazon SNS could not be asked.', { cause })
+  return new MailkeepError('unavailable', 'Amazon SNS did not answer correctly: try again.', { cause })
 }
