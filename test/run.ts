@@ -1,5 +1,6 @@
 /**
- * Runs the test files against one PostgreSQL; see find-postgres. Arguments are files or folders; default: all rooms.
+ * Runs the test files against one PostgreSQL; see find-postgres. Arguments are files or folders; default: all folders of
+ * `npm test`.
  * Without PostgreSQL or a browser, the end of the output says how many tests were skipped.
  *
  *   --database sqlite|postgres   only this database
@@ -24,7 +25,7 @@ const withoutBrowser = 'there is no Chromium'
 const processesAtOnce = 3
 
 /** The folders of `npm test`. The others have commands of their own. The slowest come first. */
-const rooms = [
+const folders = [
   'daemon',
   'package',
   'console',
@@ -40,7 +41,7 @@ const rooms = [
   'project',
 ]
 
-/** Each file of these rooms has a process. Others share one: starting it, and loading the sources, takes longer than many suites. */
+/** Each file of these folders has a process. Other files share one, because its start takes longer than many suites. */
 const apart = new Set(['daemon', 'package', 'properties'])
 const filesPerProcess = 10
 
@@ -94,7 +95,7 @@ results.once('end', async () => {
 results.compose(new spec()).pipe(process.stdout)
 
 function files(): string[] {
-  const paths = positionals.length > 0 ? positionals : rooms.map((room) => join(import.meta.dirname, room))
+  const paths = positionals.length > 0 ? positionals : folders.map((folder) => join(import.meta.dirname, folder))
   return paths.flatMap((path) => {
     if (!existsSync(path)) throw new Error(`There is no ${path}: name test files or folders.`)
     if (!statSync(path).isDirectory()) return [resolve(path)]
@@ -107,11 +108,11 @@ function timed(all: readonly string[]): string[] {
   return all.filter((file) => readFileSync(file, 'utf8').includes('/support/timing.ts'))
 }
 
-/** Replaces several files of a room by one that imports them. */
+/** Replaces several files of a folder by one that imports them. */
 function grouped(all: readonly string[]): string[] {
-  return [...new Set(all.map((file) => dirname(file)))].flatMap((room) => {
-    const own = all.filter((file) => dirname(file) === room)
-    const shared = apart.has(basename(room)) ? [] : own.filter((file) => !needsOwnDatabase(file))
+  return [...new Set(all.map((file) => dirname(file)))].flatMap((folder) => {
+    const own = all.filter((file) => dirname(file) === folder)
+    const shared = apart.has(basename(folder)) ? [] : own.filter((file) => !needsOwnDatabase(file))
     const groups: string[][] = Array.from({ length: Math.ceil(shared.length / filesPerProcess) }, () => [])
     // Neighbours in the alphabet are often of one kind, and equally slow.
     for (const [n, file] of shared.entries()) groups[n % groups.length]!.push(file)

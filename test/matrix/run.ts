@@ -33,7 +33,7 @@ const combinations: readonly Combination[] = [
  * Without `package` and `project`, which are about the development of mailkeep, and without `console`, which runs in a
  * browser.
  */
-const behaviourRooms = [
+const behaviourFolders = [
   'contacts',
   'daemon',
   'http',
@@ -111,7 +111,7 @@ async function test(combination: Combination): Promise<Result> {
     const node = join(folder, 'node_modules/node/bin', process.platform === 'win32' ? 'node.exe' : 'node')
     const log = await run(
       '--import',
-      ['tsx', 'test/run.ts', ...behaviourRooms.map((room) => `test/${room}`)],
+      ['tsx', 'test/run.ts', ...behaviourFolders.map((name) => `test/${name}`)],
       folder,
       node,
     )

@@ -22,7 +22,7 @@ import { deadLinks, rowsOf, sectionOf } from '../support/markdown.ts'
 const root = join(import.meta.dirname, '../..')
 
 /** The READMEs next to the code. */
-const rooms = [
+const readmes = [
   'lib/contacts/README.md',
   'lib/sending/README.md',
   'lib/webhooks/README.md',
@@ -140,7 +140,7 @@ test('no document has a dead link', () => {
 })
 
 test('every file that a README next to the code names exists', () => {
-  for (const document of rooms) {
+  for (const document of readmes) {
     const prose = readFileSync(join(root, document), 'utf8').replace(/^```[\s\S]*?^```/gm, '')
     const named = [...prose.matchAll(/`((?:lib|daemon|test)\/[\w./-]+\.(?:ts|md)|(?:lib|daemon|test)\/[\w./-]+\/)`/g)]
     assert.deepEqual(
@@ -159,7 +159,7 @@ test('every file that a README next to the code names exists', () => {
 })
 
 test('the table of contents at the top of a README names its sections', () => {
-  for (const document of rooms.filter((name) => name.endsWith('/README.md'))) {
+  for (const document of readmes.filter((name) => name.endsWith('/README.md'))) {
     const text = readFileSync(join(root, document), 'utf8')
     const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading!)
     const contents = [...text.matchAll(/^- \[(.*?)\]\(#/gm)].map(([, heading]) => heading!)
