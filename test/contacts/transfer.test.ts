@@ -277,7 +277,7 @@ onEveryDatabase('imports', (open) => {
     assert.equal(await contacts.count(), 8000)
   })
 
-  test('end with an error of a batch at once, although their source is silent, and whatever it does later', async (t) => {
+  test('end at once when a batch fails, even if their source stays silent, or fails later', async (t) => {
     const { acme, list } = await openWithList(open, t)
     let fail = (_: Error) => {}
     async function* source() {

@@ -75,7 +75,7 @@ async function assertAccounted(mail: OpenedMail, id: number): Promise<void> {
 }
 
 onSharedDatabases('the counts of a newsletter', (open) => {
-  test('add up under pauses, crashes, erasures, unsubscribes and errors, and no one gets it twice by itself', async (t) => {
+  test('add up under pauses, crashes, erasures, unsubscribes and errors, and no contact gets it twice unless a person resends it', async (t) => {
     const mail = await openMail(t, { connections: 3 }, open)
     const trial = async (steps: readonly Step[], outcomes: readonly MailReplyTo[]) => {
       mail.transport.captured.length = 0

@@ -349,7 +349,7 @@ onPostgres('while a transaction of the host is open', () => {
     assert.deepEqual([name, tags, lists], ['Ada', [], []])
   })
 
-  test('a bounce of an address that is changed there suppresses no other one', async (t) => {
+  test('a bounce does not suppress the new address if another process changes it at the same moment', async (t) => {
     const place = await openSeveral(t)
     const [acme] = place.clients
     const { id } = (await acme!.contacts.upsert(address)).contact
