@@ -88,7 +88,7 @@ export async function createSequence(ctx: Context, input: SequenceInput): Promis
 
 /**
  * Changes a sequence. While it is paused, nothing is sent and no contact is enrolled by the list. What became due is sent
- * when it is active again. With another `list_id`, or none, contacts under way go on, and no longer depend on the list.
+ * when it is active again. With another `list_id`, or none, contacts under way continue, and no longer depend on the list.
  *
  * @throws MailkeepError `not_found`; `validation_failed`: also when the list does not exist, or the sender identity is
  *   not verified.

@@ -48,7 +48,7 @@ export const triggerJobs: JobHandlers = { [releaseMembers]: releaseBatch }
 
 interface Release {
   readonly after: number
-  /** Whether the enrolments stop; otherwise they go on, and no longer depend on a list. */
+  /** Whether the enrolments stop; otherwise they continue, and no longer depend on a list. */
   readonly stop: boolean
 }
 

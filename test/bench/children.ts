@@ -63,7 +63,7 @@ export class Child implements AsyncDisposable {
     return message
   }
 
-  /** Resolves when the process has told its port. */
+  /** Resolves when the process has reported its port. */
   async listening(): Promise<this> {
     this.port = (await this.answer<{ port: number }>()).port
     return this

@@ -109,7 +109,7 @@ consoleTest('long values fit into every page, and leave no column of single lett
   const receiver = await openReceiver()
   t.after(() => receiver.close())
   receiver.replies({ status: 500, body: 'x'.repeat(500) })
-  const long = `A name that goes on ${'and on '.repeat(10)}${'x'.repeat(80)}`
+  const long = `A name that is long ${'and long '.repeat(8)}${'x'.repeat(80)}`
   const url = receiver.url(`/${'path/'.repeat(10)}?key=${'x'.repeat(120)}`)
   await data('POST', '/lists', { name: long })
   await data('POST', '/lists', { name: `${long} other` })

@@ -210,7 +210,7 @@ consoleTest('words in a dialog are not lost by the Back button', async ({ page, 
 })
 
 consoleTest(
-  'the title of a view that was opened has the focus, and Tab goes on in the view',
+  'the title of a view that was opened has the focus, and Tab moves on in the view',
   async ({ page, visit, data }) => {
     await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
     await visit('/console/contacts')

@@ -39,7 +39,7 @@ describe('several processes', { concurrency: 2 }, () => {
     assert.deepEqual(await stop(), [0, null])
   })
 
-  test('create no new database when theirs is gone, and go on when it is back', async (t) => {
+  test('create no new database when theirs is gone, and continue when it is back', async (t) => {
     const { url, said, child, cwd, stop } = await startTwo(t)
     await untilBothAnswer({ url, said })
     const [file, aside] = [join(cwd, 'mailkeep.db'), join(cwd, 'aside.db')]

@@ -145,7 +145,7 @@ describe('several processes on PostgreSQL', needsPostgres, () => {
     assert.equal(receiver.received.length, 20)
   })
 
-  test('answer 503 for metrics while the database is away, and go on afterwards', async (t) => {
+  test('answer 503 for metrics while the database is away, and work again afterwards', async (t) => {
     const place = await openKnownPlace(t)
     const server = new URL(await databaseUrl())
     const proxy = await openProxy({ host: server.hostname, port: Number(server.port) })

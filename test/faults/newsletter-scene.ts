@@ -58,7 +58,7 @@ export class NewsletterScene extends MailScene {
 
   /** Checks that each recipient has one message, and that the counts of the newsletter are those of the messages. */
   async messages(): Promise<readonly MessageRow[]> {
-    // One statement, because other processes go on sending.
+    // One statement, because other processes continue to send.
     const rows = await this.place.ask(
       `select c.email, n.subject, m.status, n.recipients, n.sent, n.failed, n.skipped, n.uncertain
         from mailkeep_message as m join mailkeep_contact as c on c.id = m.contact_id

@@ -65,7 +65,7 @@ overHttp('a batch of operations', (open) => {
     assert.equal((await call('GET', `/contacts/${eve.id}`)).status, 404)
   })
 
-  test('goes on after a refused operation, which changes nothing', async (t) => {
+  test('continues after a refused operation, which changes nothing', async (t) => {
     const service = await open(t)
     const { data } = service
     const foreign = await service.addTenant()

@@ -201,7 +201,7 @@ describe('Amazon SES', { concurrency: 4 }, () => {
       faults.get = faults[operation] = named('AccessDeniedException', message)
       assert.deepEqual(await refresh(), [])
       assert.deepEqual(await identities.list(), before)
-      assert.equal(asked.at(-1), 'get bob@example.org', 'the next address is checked all the same')
+      assert.equal(asked.at(-1), 'get bob@example.org', 'the next address is checked too')
       const reason =
         'AccessDeniedException: user/[address] is not authorized on arn:aws:ses:eu-central-1:1:identity/[address] now'
       assert.deepEqual(

@@ -357,7 +357,7 @@ test('a setting that is undefined keeps its default', async (t) => {
   assert.equal(kit.deliveries().length, 4) // at once, and after 5 s, 5 min and 30 min
 })
 
-test('the clock of the test kit refuses what is not a duration, and goes on', async (t) => {
+test('the clock of the test kit refuses what is not a duration, and still works', async (t) => {
   const kit = await testMailkeep({ now: 0 })
   t.after(() => kit.close())
   for (const duration of ['soon', '1 month', -1, Number.NaN, null, Number.POSITIVE_INFINITY, 1e20]) {

@@ -10,10 +10,9 @@ const root = join(import.meta.dirname, '../..')
 const refused = [
   '[a]new',
   '[c]omes by',
-  '[a]re told',
-  'g[o]es on by itself',
+  'a[l]l the same',
+  'g[o](?:es)? on',
   'i[n] vain',
-  'i[s] told',
   'l[o]oked around',
   'm[e]anwhile',
   'n[o]body',
@@ -23,6 +22,7 @@ const refused = [
   's[o] long as',
   's[o]mebody',
   's[t]ands (?:in|here)',
+  't[o]ld',
   'w[h]oever',
   'w[h]osever',
 ]

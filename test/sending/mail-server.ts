@@ -101,7 +101,7 @@ export async function openRawServer(t: TestContext, script: Script) {
 
 function usualAnswer(line: string): string {
   if (line === 'connect') return '220 test'
-  if (line === 'DATA') return '354 go on'
+  if (line === 'DATA') return '354 send the message'
   if (line === 'QUIT') return '221 bye'
   return line === '.' ? '250 2.0.0 queued as T1' : '250 test'
 }

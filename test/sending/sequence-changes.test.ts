@@ -287,7 +287,7 @@ onEveryDatabase('the list of a sequence', (open) => {
     assert.deepEqual(mail.mailed(), ['hand@example.org'])
   })
 
-  test('is replaced or removed: contacts under way go on', async (t) => {
+  test('is replaced or removed: contacts under way continue', async (t) => {
     const mail = await openCourse(t)
     const { acme, list, id } = mail
     const next = await acme.lists.create({ name: 'Next' })

@@ -320,7 +320,7 @@ describe('connections that fail', () => {
   })
 
   test('an answer to the message that neither accepts nor refuses it is uncertain', async (t) => {
-    for (const answer of ['354 go on', '334 more', 'nonsense']) {
+    for (const answer of ['354 send it', '334 more', 'nonsense']) {
       const { port, lines } = await openRawServer(t, afterMessage(answer))
       await assert.rejects(connect(t, port).send(), isUncertainError, answer)
       assert.equal(lines.filter((line) => line === '.').length, 1)

@@ -496,7 +496,7 @@ onEveryDatabase('while a newsletter is sent', (open) => {
     )
   })
 
-  test('the clock is set back: the rest is sent all the same', async (t) => {
+  test('the clock is set back: the rest is still sent', async (t) => {
     const scene = await openDraft(t, open, 3)
     await changes.send(scene)
     await scene.run()

@@ -94,7 +94,7 @@ onEveryDatabase('a stored job', (open) => {
     )
   })
 
-  test('with many batches goes on even if the clock is set back between them', async (t) => {
+  test('with many batches continues even if the clock is set back between them', async (t) => {
     let ms = Date.now()
     const mk = await open(t, { start: false, clock: () => (ms -= secondMs) })
     await store(mk, { kind: 'clear tag', target: await tagOfMany(mk), runAtMs: ms - hourMs })

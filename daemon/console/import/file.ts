@@ -94,7 +94,7 @@ export async function rowsAt(file: File, wanted: ReadonlySet<number>): Promise<M
     number++
     row.text = row.first === number ? line : `${row.text}\n${line}`
     const hasOddQuotes = line.split('"').length % 2 === 0
-    // A cell in quotes may go on in the next line.
+    // A cell in quotes may continue on the next line.
     if (isCsv && hasOddQuotes && (row.isOpen || /(^|[,;\t])"/.test(line))) row.isOpen = !row.isOpen
     if (row.isOpen && row.text.length < maxRowLength) return
     for (let at = row.first; at <= number; at++) if (wanted.has(at)) found.set(at, row.text)
