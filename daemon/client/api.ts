@@ -4685,7 +4685,7 @@ export interface components {
             /** @enum {string} */
             event_type: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested";
             /**
-             * @description `pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was inactive.
+             * @description `pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was switched off.
              * @enum {string}
              */
             status: "pending" | "success" | "failed" | "held";
@@ -5068,7 +5068,7 @@ export interface components {
             /** @enum {string} */
             event_type: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested";
             /**
-             * @description `pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was inactive.
+             * @description `pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was switched off.
              * @enum {string}
              */
             status: "pending" | "success" | "failed" | "held";
@@ -5093,7 +5093,7 @@ export interface components {
             /** @enum {string} */
             event_type: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested";
             /**
-             * @description `pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was inactive.
+             * @description `pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was switched off.
              * @enum {string}
              */
             status: "pending" | "success" | "failed" | "held";
@@ -5142,7 +5142,7 @@ export interface components {
             /** @enum {string} */
             event_type: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested";
             /**
-             * @description `pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was inactive.
+             * @description `pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was switched off.
              * @enum {string}
              */
             status: "pending" | "success" | "failed" | "held";

@@ -58,7 +58,7 @@ export interface WebhooksApi {
   /**
    * Queues a sample delivery of the type `webhook.test`, even if the endpoint has not subscribed to that type.
    *
-   * @throws MailkeepError `not_found`; `validation_failed`: the endpoint is inactive; `rate_limited`.
+   * @throws MailkeepError `not_found`; `validation_failed`: the endpoint is switched off; `rate_limited`.
    */
   testEndpoint(id: number): Promise<Delivery>
   /**
@@ -83,14 +83,14 @@ export interface WebhooksApi {
    * Sends a delivery again: one attempt now, then the retry schedule from its start. A pending delivery becomes due now. If
    * an attempt is running, the next one follows it, unless the running one succeeds.
    *
-   * @throws MailkeepError `not_found`; `validation_failed`: the endpoint is inactive, or the payload was erased.
+   * @throws MailkeepError `not_found`; `validation_failed`: the endpoint is switched off, or the payload was erased.
    */
   redeliver(endpointId: number, id: number): Promise<Delivery>
   /**
    * Starts a stored job that queues again all deliveries of an endpoint that failed or were held since a time. The job
    * continues after a restart.
    *
-   * @throws MailkeepError `not_found`; `validation_failed`: also when the endpoint is inactive.
+   * @throws MailkeepError `not_found`; `validation_failed`: also when the endpoint is switched off.
    */
   recover(endpointId: number, input: RecoverInput): Promise<Recovery>
   /**

@@ -48,14 +48,14 @@ export async function detailOf(ctx: Context, endpointId: number, id: number, act
  * Sends a delivery again: one attempt now, then the retry schedule from its start. A pending delivery becomes due now. If
  * an attempt is running, the next one follows it, unless the running one succeeds.
  *
- * @throws MailkeepError `not_found`; `validation_failed`: the endpoint is inactive, or the payload was erased.
+ * @throws MailkeepError `not_found`; `validation_failed`: the endpoint is switched off, or the payload was erased.
  */
 export async function redeliver(ctx: Context, endpointId: number, id: number): Promise<Delivery> {
   return transact(ctx, async (tx) => {
     const endpoint = await requireEndpoint(tx, endpointId)
     await requireDelivery(tx, endpointId, id)
     if (endpoint.disabled_reason !== null) {
-      throw invalid('active', 'The endpoint is inactive: switch it on before redelivering.')
+      throw invalid('active', 'The endpoint is switched off: switch it on before redelivering.')
     }
     await audit(tx, 'delivery.redelivered', id)
     return await queueOne(tx, endpointId, id)

@@ -154,12 +154,12 @@ export async function rotateSecret(
 /**
  * Queues a sample delivery of the type `webhook.test`, even if the endpoint has not subscribed to that type.
  *
- * @throws MailkeepError `not_found`; `validation_failed`: the endpoint is inactive; `rate_limited`.
+ * @throws MailkeepError `not_found`; `validation_failed`: the endpoint is switched off; `rate_limited`.
  */
 export async function testEndpoint(ctx: Context, id: number): Promise<Delivery> {
   return transact(ctx, async (tx) => {
     const endpoint = await requireEndpoint(tx, id)
-    if (!endpoint.active) throw invalid('active', 'The endpoint is inactive: switch it on before testing it.')
+    if (!endpoint.active) throw invalid('active', 'The endpoint is switched off: switch it on before testing it.')
     await countTest(tx)
     const data = { message: 'This is a test delivery from mailkeep.' }
     const deliveryId = await storeEventFor(tx, id, 'webhook.test', data)

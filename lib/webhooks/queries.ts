@@ -83,7 +83,7 @@ export const activateEndpoint = statement(endpointKey, (db, p) =>
     .where('id', '=', p.id),
 )
 
-/** Deactivates the endpoint. `auto_failures` does not overwrite the reason of an endpoint that is already inactive. */
+/** Switches the endpoint off. `auto_failures` does not overwrite the reason of an endpoint that is already off. */
 export const switchOffEndpoint = statement({ ...endpointKey, reason: word<'manual' | 'auto_failures'>() }, (db, p) =>
   db
     .updateTable('mailkeep_endpoint')
@@ -122,7 +122,7 @@ export const lockPending = statement.all(
   ['waiting'],
 )
 
-/** Holds deliveries while their endpoint is inactive. */
+/** Holds deliveries while their endpoint is switched off. */
 export const holdDeliveries = statement.affected(
   { ids: ints, endpoint_id: int, now: time },
   (_, p, dialect) => sql`update mailkeep_delivery set status = 'held', ended_at = ${p.now}, scheduled_at = null

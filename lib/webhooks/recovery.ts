@@ -62,13 +62,13 @@ const Since = closedObject({ since: TimeMs })
  * Starts a stored job that queues again all deliveries of an endpoint that failed or were held since a time. The job
  * continues after a restart.
  *
- * @throws MailkeepError `not_found`; `validation_failed`: also when the endpoint is inactive.
+ * @throws MailkeepError `not_found`; `validation_failed`: also when the endpoint is switched off.
  */
 export async function recoverEndpoint(ctx: Context, endpointId: number, input: RecoverInput): Promise<Recovery> {
   const { since: sinceMs } = parse(Since, input)
   return transact(ctx, async (tx) => {
     const endpoint = await getEndpoint(tx, endpointId)
-    if (!endpoint.active) throw invalid('active', 'The endpoint is inactive: switch it on before recovering.')
+    if (!endpoint.active) throw invalid('active', 'The endpoint is switched off: switch it on before recovering.')
     await audit(tx, 'endpoint.recovered', endpointId)
     const span = { since: timestamp(sinceMs), after_id: 0, until: now(tx) }
     const { total } = (await countRecoverable(tx, { endpoint_id: endpointId, ...span }))!

@@ -65,7 +65,7 @@ export const deliveryFields: RecordFields<Delivery> = {
   event_type: v.picklist(eventTypes),
   status: described(
     v.picklist(deliveryStatuses),
-    '`pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was inactive.',
+    '`pending`: queued or waiting for the next attempt. `failed`: no further attempts. `held`: the endpoint was switched off.',
   ),
   attempts: described(Count, 'Requests made, including interrupted ones.'),
   response_status: described(v.nullable(HttpStatus), 'HTTP status of the last answer; null before the first answer.'),

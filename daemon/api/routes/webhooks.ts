@@ -92,10 +92,10 @@ export const webhooks: readonly Route[] = [
     inPortal: true,
     name: 'testEndpoint',
     summary: 'Send a sample delivery',
-    description: 'The number per minute is limited for each client. Answers 422 for an inactive endpoint.',
+    description: 'The number per minute is limited for each client. Answers 422 for an endpoint that is switched off.',
     answers: { 202: { record: 'QueuedTest', description: 'The delivery was queued.' } },
     errors: ['rate_limited'],
-    refused: { active: ['The endpoint is inactive: switch it on before testing it.'] },
+    refused: { active: ['The endpoint is switched off: switch it on before testing it.'] },
     call: async ({ client, params }) => {
       const { id, event_type, status } = await client.webhooks.testEndpoint(params.endpointId)
       return accepted({ id, event_type, status })
@@ -161,9 +161,9 @@ export const webhookExtensions: readonly Route[] = [
     name: 'redeliver',
     summary: 'Send a delivery again',
     description:
-      'Makes one attempt now. If it fails, the retry schedule starts again. A pending delivery becomes due now. If an attempt is running, the next one follows it, unless the running one succeeds. Answers 422 for an inactive endpoint or an erased payload.',
+      'Makes one attempt now. If it fails, the retry schedule starts again. A pending delivery becomes due now. If an attempt is running, the next one follows it, unless the running one succeeds. Answers 422 for an endpoint that is switched off or an erased payload.',
     answers: { 202: { record: 'Delivery', description: 'The delivery was queued.' } },
-    refused: { active: ['The endpoint is inactive: switch it on before redelivering.'] },
+    refused: { active: ['The endpoint is switched off: switch it on before redelivering.'] },
     call: async ({ client, params }) => accepted(await client.webhooks.redeliver(params.endpointId, params.deliveryId)),
   },
   {
@@ -173,7 +173,7 @@ export const webhookExtensions: readonly Route[] = [
     inPortal: true,
     name: 'recoverEndpoint',
     summary: 'Queue all failed and held deliveries since a time again',
-    description: 'Runs as a background job. Answers 422 for an inactive endpoint.',
+    description: 'Runs as a background job. Answers 422 for an endpoint that is switched off.',
     body: 'RecoverInput',
     answers: { 202: { record: 'Recovery', description: 'The recovery has started.' } },
     call: async ({ client, params, body }) => accepted(await client.webhooks.recover(params.endpointId, body)),

@@ -168,7 +168,7 @@ export const failDelivery = statement({ id: int, error: nullable(text), now: tim
 )
 
 /**
- * Finds the endpoints that have deliveries due. Also holds pending deliveries of inactive endpoints: their events were
+ * Finds the endpoints that have deliveries due. Also holds pending deliveries of switched-off endpoints: their events were
  * raised while the endpoint was being switched off.
  *
  * @param maxDue Stops counting an endpoint's due deliveries at this number.

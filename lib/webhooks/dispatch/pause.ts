@@ -18,7 +18,7 @@ export async function switchOff(tx: Tx, id: number, reason: 'manual' | 'auto_fai
 }
 
 /**
- * Holds a batch of the pending deliveries of an inactive endpoint. Does nothing for an active one.
+ * Holds a batch of the pending deliveries of an endpoint that is switched off. Does nothing for an active one.
  *
  * @param waiting Whether to wait for rows that another transaction has locked. By default they are skipped, because the
  *   next poll holds them if they stay pending. No poll does once the endpoint is active.
