@@ -158,6 +158,18 @@ test('every file that a README next to the code names exists', () => {
   }
 })
 
+test('the table of files in a README names every file and folder beside it', () => {
+  for (const document of readmes.filter((name) => !name.startsWith('.'))) {
+    const named = rowsOf(document, '## Files').flatMap(([cell]) => namesIn(cell!))
+    const folder = dirname(document)
+    const entries = readdirSync(join(root, folder), { withFileTypes: true })
+      .map((entry) => (entry.isDirectory() ? `${entry.name}/` : entry.name))
+      .filter((name) => /\.ts$|\/$/.test(name) && name !== 'api-types.ts') // generated
+    const missing = entries.filter((name) => !named.some((path) => path.split('/')[0] === name.replace(/\/$/, '')))
+    assert.deepEqual(missing, [], document)
+  }
+})
+
 test('the table of contents at the top of a README names its sections', () => {
   for (const document of readmes.filter((name) => name.endsWith('/README.md'))) {
     const text = readFileSync(join(root, document), 'utf8')
