@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, openSync, rmSync } from 'node:fs'
 import { chown, open, rename, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { CliError, reasonOf } from './cli-error.ts'
@@ -9,20 +9,25 @@ import { CliError, reasonOf } from './cli-error.ts'
  *
  * @param fill Writes to the empty file at this path. When it throws, the temporary file is deleted.
  * @param onExit Registers a function that deletes the temporary file if the process exits before, such as at Ctrl-C.
- * @throws CliError The file system refuses.
+ * @param exclusive Names the work that only one process may do at a time. The temporary file is its lock.
+ * @throws CliError The file system refuses, or another process does the exclusive work.
  */
 export async function writeFileAtomic(
   path: string,
   fill: (partial: string) => unknown,
   onExit?: (listener: () => void) => void,
+  exclusive?: string,
 ): Promise<void> {
-  const partial = join(dirname(path), `.${basename(path)}.${randomBytes(4).toString('hex')}.partial`)
+  const partial = join(dirname(path), `.${basename(path)}.${exclusive ?? randomBytes(4).toString('hex')}.partial`)
+  let isOwn = false
   const deletePartial = () => {
+    if (!isOwn) return
     for (const suffix of ['', '-journal', '-wal', '-shm']) if (existsSync(partial + suffix)) rmSync(partial + suffix)
   }
   onExit?.(deletePartial)
   try {
-    await (await open(partial, 'wx', 0o600)).close()
+    closeSync(openSync(partial, 'wx', 0o600))
+    isOwn = true
     // A file that root writes must belong to the owner of the directory. Other users cannot change owners.
     const { uid, gid } = await stat(dirname(path))
     await chown(partial, uid, gid).catch(() => {})
@@ -32,6 +37,9 @@ export async function writeFileAtomic(
     // Not every system can sync a directory.
     await sync(dirname(path)).catch(() => {})
   } catch (error) {
+    if (exclusive !== undefined && !isOwn && (error as NodeJS.ErrnoException).code === 'EEXIST') {
+      throw new CliError(`Another ${exclusive} to ${path} is running. If it was killed, delete ${partial}.`)
+    }
     if (error instanceof Error && 'syscall' in error) {
       throw new CliError(`${path} cannot be written: ${reasonOf(error)}.`)
     }

@@ -1,4 +1,4 @@
-import { renameSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { rename, rm, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { FileReport } from '../../lib/storage/sqlite.ts'
@@ -27,24 +27,27 @@ export const restore: Command = {
     const report = await inspectBackup(backup)
     refuseNewer(backup, report)
     const key = await findBackupKey(report, backup, config)
-    let aside: string | undefined
+    const newKey = key?.in === 'file' && resolve(key.path) !== resolve(`${database}.key`) ? key.key.trim() : undefined
+    let aside: Aside = {}
     let rows: FileReport['rows'] = {}
     const write = async (partial: string) => {
       rows = (await copyVerified(backup, partial, database, (error) => damagedBackup(backup, error))).rows
       // A large file takes seconds. In the steps after it there is no database, and a start would create an empty one.
       await sync(partial)
       // The last step before the rename. Until here the database is unchanged.
-      aside = await moveAside(database)
-      if (key?.in === 'file') await placeKey(`${database}.key`, key, aside)
+      aside = await moveAside(database, newKey)
+      if (newKey !== undefined) await placeKey(`${database}.key`, newKey)
     }
-    await writeFileAtomic(database, write, onExit)
+    await writeFileAtomic(database, write, onExit, 'restore')
     const lines = [
       `${resolve(database)} holds ${plural(rows.contact ?? 0, 'contact')} of ${plural(rows.client ?? 0, 'client')}, verified`,
     ]
-    if (aside !== undefined) lines.push(`The previous database is in ${resolve(aside)}`)
+    if (aside.database !== undefined) lines.push(`The previous database is in ${resolve(aside.database)}`)
+    if (aside.key !== undefined) lines.push(`The previous key is in ${resolve(aside.key)}`)
     lines.push(keyLine(key, config))
-    const json = { database: resolve(database), rows, aside: aside === undefined ? null : resolve(aside) }
-    print({ json: { ...json, key_known: key !== undefined }, text: lines.join('\n') })
+    const [moved, key_aside] = [aside.database, aside.key].map((path) => (path === undefined ? null : resolve(path)))
+    const json = { database: resolve(database), rows, aside: moved, key_aside, key_known: key !== undefined }
+    print({ json, text: lines.join('\n') })
   },
 }
 
@@ -73,33 +76,57 @@ async function findBackupKey({ keyId }: FileReport, backup: string, config: Conf
   return keyId === null ? undefined : await findKey(keyId, config, [`${backup}.key`, `${config.database}.key`])
 }
 
-/**
- * Renames the existing database and its log.
- *
- * @returns The database's new name; undefined when there was no database.
- */
-async function moveAside(database: string): Promise<string | undefined> {
-  const aside = `${database}.before-restore-${new Date().toISOString().replace(/\D/g, '').slice(0, 14)}`
-  const log = async () => {
-    // SQLite would apply a log left by a crash to the restored database.
-    await rename(`${database}-wal`, `${aside}-wal`).catch(() => {})
-    await rm(`${database}-shm`, { force: true })
-  }
-  if (!holdsDatabase(database)) {
-    await log()
-    return undefined
-  }
-  const { closeOff } = await loadSqlite()
-  closeOff(database, sqliteOptions(), () => renameSync(database, aside))
-  await log()
-  return aside
+/** The new names of the files that were renamed. */
+interface Aside {
+  readonly database?: string
+  readonly key?: string
 }
 
-/** Writes the backup's key file. Renames the old key file together with the old database. */
-async function placeKey(path: string, { path: found, key }: KeyLocation & { in: 'file' }, aside: string | undefined) {
-  if (resolve(found) === resolve(path)) return
-  if (aside !== undefined) await rename(path, `${aside}.key`).catch(() => {})
-  await writeFileAtomic(path, (partial) => writeFile(partial, `${key.trim()}\n`))
+/**
+ * Renames the existing database, its log, and a key file that is to be replaced.
+ *
+ * @param newKey The content of the new key file; undefined when the key file stays.
+ */
+async function moveAside(database: string, newKey: string | undefined): Promise<Aside> {
+  const aside = unusedName(database)
+  const hasDatabase = holdsDatabase(database)
+  const replacesKey =
+    newKey !== undefined && (hasDatabase ? existsSync(`${database}.key`) : hasOtherKey(database, newKey))
+  const moveKey = () => {
+    if (replacesKey) renameSync(`${database}.key`, `${aside}.key`)
+  }
+  if (hasDatabase) {
+    const { closeOff } = await loadSqlite()
+    closeOff(database, sqliteOptions(), () => {
+      moveKey()
+      renameSync(database, aside)
+    })
+  } else moveKey()
+  // SQLite would apply a log left by a crash to the restored database.
+  await rename(`${database}-wal`, `${aside}-wal`).catch(() => {})
+  await rm(`${database}-shm`, { force: true })
+  return { ...(hasDatabase && { database: aside }), ...(replacesKey && { key: `${aside}.key` }) }
+}
+
+/** Returns a name that no earlier restore has given to a file. Only one restore runs at a time. */
+function unusedName(database: string): string {
+  const name = `${database}.before-restore-${new Date().toISOString().replace(/\D/g, '').slice(0, 14)}`
+  for (let count = 1; ; count++) {
+    const numbered = count === 1 ? name : `${name}-${count}`
+    if (!['', '-wal', '.key'].some((suffix) => existsSync(numbered + suffix))) return numbered
+  }
+}
+
+function hasOtherKey(database: string, key: string): boolean {
+  try {
+    return readFileSync(`${database}.key`, 'utf8').trim() !== key
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ENOENT'
+  }
+}
+
+async function placeKey(path: string, key: string): Promise<void> {
+  await writeFileAtomic(path, (partial) => writeFile(partial, `${key}\n`))
 }
 
 function keyLine(key: KeyLocation | undefined, { database }: Config): string {

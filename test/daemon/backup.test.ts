@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -241,6 +242,62 @@ describe('mailkeep restore', { concurrency: 4 }, () => {
     assert.deepEqual(
       (await readdir(cwd)).filter((name) => /-wal|-shm|partial/.test(name)),
       [],
+    )
+  })
+
+  test('never overwrites another key beside a database that was moved away by hand', async (t) => {
+    const { cwd, stop } = await open(t)
+    await run(['backup', 'copy.db'], { cwd })
+    await stop()
+    await rename(join(cwd, 'mailkeep.db'), join(cwd, 'broken.db'))
+    const key = `${randomBytes(32).toString('base64')}\n`
+    await writeFile(join(cwd, 'mailkeep.db.key'), key)
+    const { out } = await run(['restore', 'copy.db'], { cwd })
+    const [, moved = ''] = /^The previous key is in (.+)$/m.exec(out) ?? []
+    assert.match(moved, /mailkeep\.db\.before-restore-\d{14}\.key$/)
+    assert.equal(await readFile(moved, 'utf8'), key)
+    assert.equal(await readFile(join(cwd, 'mailkeep.db.key'), 'utf8'), await readFile(join(cwd, 'copy.db.key'), 'utf8'))
+    // The same key again is not moved.
+    await rm(join(cwd, 'mailkeep.db'))
+    const again = await runJson<{ aside: null; key_aside: null }>(['restore', 'copy.db'], { cwd })
+    assert.deepEqual([again.aside, again.key_aside], [null, null])
+  })
+
+  test('takes another name for the previous database than an earlier restore of the same second', async (t) => {
+    const { cwd, add, stop } = await open(t)
+    await run(['backup', 'copy.db'], { cwd })
+    await add('late@example.com')
+    await stop()
+    const names = Array.from({ length: 60 }, (_, second) => {
+      const time = new Date(Date.now() + second * 1000).toISOString().replace(/\D/g, '').slice(0, 14)
+      return `mailkeep.db.before-restore-${time}`
+    })
+    for (const name of names) await writeFile(join(cwd, name), 'earlier')
+    const { aside } = await runJson<{ aside: string }>(['restore', 'copy.db'], { cwd })
+    assert.deepEqual(emailsIn(aside), ['late@example.com'])
+    for (const name of names) assert.equal((await stat(join(cwd, name))).size, 'earlier'.length)
+  })
+
+  test('runs once at a time, and loses no database of restores that start together', async (t) => {
+    const { cwd, add, stop } = await open(t)
+    const args = ['restore', 'copy.db']
+    await run(['backup', 'copy.db'], { cwd })
+    await add('late@example.com')
+    await stop()
+    const ended = await Promise.all(Array.from({ length: 4 }, () => run([...args, '--json'], { cwd })))
+    const asides: string[] = []
+    for (const { code, out, err } of ended) {
+      if (code === 0) asides.push(JSON.parse(out).aside)
+      else assert.match(err, /^mailkeep: Another restore to mailkeep\.db is running.*\n$/)
+    }
+    assert.equal(new Set(asides).size, asides.length)
+    assert.deepEqual(asides.flatMap(emailsIn), ['late@example.com'])
+    assert.deepEqual(emailsIn(join(cwd, 'mailkeep.db')), [])
+    assert.ok(!(await readdir(cwd)).some((name) => name.endsWith('.partial')))
+    await writeFile(join(cwd, '.mailkeep.db.restore.partial'), '')
+    assert.match(
+      await errorLineOf(args, { cwd }),
+      /Another restore .* is running.*delete \.mailkeep\.db\.restore\.partial\./,
     )
   })
 
