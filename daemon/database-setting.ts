@@ -1,5 +1,6 @@
-import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { closeSync, existsSync, fstatSync, openSync, readSync, type Stats } from 'node:fs'
+import { readdir, realpath, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
 import { CliError, reasonOf } from './cli-error.ts'
 
 export const inMemory = ':memory:'
@@ -32,6 +33,32 @@ export function refuseMissingDirectory(path: string): void {
   throw new CliError(
     `The database ${path} cannot be created: there is no directory ${directory}. Create it, or set MAILKEEP_DATABASE.`,
   )
+}
+
+/** Files that mailkeep or SQLite put beside a database have its name and one of these endings. */
+const besideDatabase = /^(?:-wal|-shm|-journal|\.key|\.admin-token|\.process-\d+)$/
+
+/** Whether a path leads, also through links, to a SQLite database, or has the name of a file beside it. */
+export async function isDatabaseFile(path: string, database: string): Promise<boolean> {
+  if (isServer(database) || database === inMemory) return false
+  const target = join(await realpath(dirname(path)).catch(() => resolve(dirname(path))), basename(path))
+  // SQLite follows a link to the database, mailkeep does not.
+  for (const name of new Set([resolve(database), await realpath(database).catch(() => resolve(database))])) {
+    const directory = await realpath(dirname(name)).catch(() => dirname(name))
+    const base = basename(name)
+    const isOne = (file: string) =>
+      file.startsWith(base) && (file === base || besideDatabase.test(file.slice(base.length)))
+    if (dirname(target) === directory && isOne(basename(target))) return true
+    const files = (await readdir(directory).catch(() => [])).filter(isOne)
+    for (const file of files) if (await isSameFile(path, join(directory, file))) return true
+  }
+  return false
+}
+
+/** Whether two paths, or a path and the status of a file, lead to one regular file. */
+export async function isSameFile(path: string, other: string | Stats): Promise<boolean> {
+  const [one, two] = await Promise.all([stat(path), typeof other === 'string' ? stat(other) : other]).catch(() => [])
+  return one !== undefined && two !== undefined && one.isFile() && one.dev === two.dev && one.ino === two.ino
 }
 
 /** Reads synchronously. The first asynchronous read would start Node's thread pool, a tenth of the start-up time. */

@@ -1,13 +1,13 @@
 import { existsSync, statSync } from 'node:fs'
-import { readFile, realpath, stat, writeFile } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import type { FileReport } from '../../lib/storage/sqlite.ts'
 import { writeFileAtomic } from '../atomic-file.ts'
 import { CliError } from '../cli-error.ts'
 import type { Config } from '../config.ts'
 import { databaseError, sqliteCode } from '../database-error.ts'
 import { findKey, type KeyLocation } from '../database-key.ts'
-import { holdsDatabase, inMemory, isServer } from '../database-setting.ts'
+import { holdsDatabase, inMemory, isDatabaseFile, isSameFile, isServer } from '../database-setting.ts'
 import { loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
 import { plural } from '../progress.ts'
@@ -46,17 +46,13 @@ async function sourceOf({ database }: Config): Promise<string> {
   return database
 }
 
-/** The names of files that mailkeep or SQLite put beside a database. */
-const besideDatabase = /^(?:-wal|-shm|-journal|\.key|\.admin-token|\.process-\d+)$/
-
 async function refuseTarget(target: string, source: string): Promise<void> {
-  if (await isBesideDatabase(target, source)) {
+  if (await isSameFile(target, source)) throw new CliError(`${target} is the database itself.`, 2)
+  if (await isDatabaseFile(target, source)) {
     throw new CliError(`${target} is a file that mailkeep itself or SQLite uses: the backup needs another name.`, 2)
   }
   const there = await stat(target).catch(() => undefined)
   if (!there) return
-  const { dev, ino } = await stat(source)
-  if (there.dev === dev && there.ino === ino) throw new CliError(`${target} is the database itself.`, 2)
   if (there.isDirectory()) throw new CliError(`${target} is a directory.`)
   if (!there.isFile()) throw new CliError(`${target} is not a file.`)
   const log = await stat(`${target}-wal`).catch(() => undefined)
@@ -67,14 +63,6 @@ async function refuseTarget(target: string, source: string): Promise<void> {
   if (holdsForeignTables(target, sqliteOptions())) {
     throw new CliError(`${target} belongs to another program: the backup needs another name.`)
   }
-}
-
-async function isBesideDatabase(target: string, source: string): Promise<boolean> {
-  const directory = await realpath(dirname(target)).catch(() => resolve(dirname(target)))
-  const path = join(directory, basename(target))
-  // SQLite follows a link to the database, mailkeep does not.
-  const names = [resolve(source), await realpath(source)]
-  return names.some((name) => path.startsWith(name) && besideDatabase.test(path.slice(name.length)))
 }
 
 /**

@@ -1,8 +1,9 @@
-import { createReadStream } from 'node:fs'
+import { createReadStream, fstatSync, type Stats } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { basename, extname, resolve } from 'node:path'
+import { basename, extname } from 'node:path'
 import type { ClientMailkeep, Format, ImportInput, ImportReport, Mailkeep } from '../../lib/index.ts'
 import { CliError, fieldMessage, reasonOf } from '../cli-error.ts'
+import { isDatabaseFile, isSameFile } from '../database-setting.ts'
 import { plural } from '../progress.ts'
 import {
   type Command,
@@ -87,13 +88,7 @@ export const importCommand: Command = {
       list: flags.list === undefined ? null : idFrom('--list', flags.list),
       client: flags.client === undefined ? undefined : idFrom('--client', flags.client),
     }
-    if (flags.refused !== undefined && file !== standardInput && resolve(flags.refused) === resolve(file)) {
-      throw new CliError('--refused must not be the imported file.', 2)
-    }
-    // Its key and its log have its name too.
-    if (flags.refused !== undefined && resolve(flags.refused).startsWith(resolve(invocation.config.database))) {
-      throw new CliError('--refused must not be the database or a file of it: use a name that begins otherwise.', 2)
-    }
+    if (flags.refused !== undefined) await refuseToOverwrite(flags.refused, source, invocation)
     const report = await withMailkeep(invocation, async (mailkeep) => {
       const client = await clientOf(mailkeep, ids)
       return await load(client, ids.list, source, options, invocation)
@@ -103,6 +98,13 @@ export const importCommand: Command = {
     const refused = `${plural(report.refused, 'row')} of ${plural(report.total, 'row')}`
     throw new CliError(`${refused} ${report.refused === 1 ? 'was' : 'were'} refused (--allow-refused exits with 0).`, 2)
   },
+}
+
+async function refuseToOverwrite(path: string, { stats }: Source, { config }: Invocation): Promise<void> {
+  if (stats && (await isSameFile(path, stats))) throw new CliError('--refused must not be the imported file.', 2)
+  if (await isDatabaseFile(path, config.database)) {
+    throw new CliError('--refused must not be the database or a file of it: use another name.', 2)
+  }
 }
 
 /** @throws CliError A flag has a wrong value. The library checks the columns. */
@@ -150,26 +152,34 @@ function formatOfName(file: string): Format {
 interface Source {
   readonly name: string
   readonly open: () => AsyncIterable<Uint8Array>
-  /** Undefined when the size is unknown. */
-  readonly sizeBytes: number | undefined
+  /** Undefined for a standard input that is closed. */
+  readonly stats: Stats | undefined
 }
 
 async function findSource(file: string, { input }: Invocation): Promise<Source> {
-  if (file === standardInput && input) return { name: 'standard input', open: () => input, sizeBytes: undefined }
+  if (file === standardInput && input) return { name: 'standard input', open: () => input, stats: statOfInput() }
   try {
     const found = await stat(file)
     if (found.isDirectory()) throw new CliError(`${file} is a directory.`)
-    const sizeBytes = found.isFile() ? found.size : undefined
-    return { name: basename(file), open: () => createReadStream(file), sizeBytes }
+    return { name: basename(file), open: () => createReadStream(file), stats: found }
   } catch (error) {
     throw error instanceof CliError ? error : new CliError(`${file} cannot be read: ${reasonOf(error)}.`)
+  }
+}
+
+/** Returns the status of the file that a shell opens for `import - < FILE`. */
+function statOfInput(): Stats | undefined {
+  try {
+    return fstatSync(0)
+  } catch {
+    return undefined
   }
 }
 
 async function load(
   client: ClientMailkeep,
   listId: number | null,
-  { name, open, sizeBytes }: Source,
+  { name, open, stats }: Source,
   options: ImportInput,
   { progress, flags }: Invocation,
 ): Promise<ImportReport> {
@@ -182,7 +192,7 @@ async function load(
     }
   }
   const onProgress = ({ total }: { readonly total: number }) => {
-    const part = sizeBytes === undefined || sizeBytes === 0 ? undefined : readBytes / sizeBytes
+    const part = stats?.isFile() && stats.size > 0 ? readBytes / stats.size : undefined
     progress?.show({ what: name, done: total, unit: 'row', part })
   }
   try {

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { link, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -385,6 +385,41 @@ describe('imports', { concurrency: 2 }, () => {
     ] as const) {
       assert.match(await usageErrorOf(['import', 'file.csv', '--list', '1', ...flags], place), said)
     }
+  })
+
+  test('never write the refused rows over the imported file, the database or a file of it, through links either', {
+    skip: process.platform === 'win32',
+  }, async (t) => {
+    const place = { cwd: await directory(t) }
+    await populate(place)
+    const path = (name: string) => join(place.cwd, name)
+    await writeFile(path('file.csv'), 'email\nnobody\n')
+    await symlink('file.csv', path('link.csv'))
+    await link(path('file.csv'), path('hard.csv'))
+    await symlink('mailkeep.db.key', path('key.csv'))
+    await symlink('.', path('here'))
+    const key = await readFile(path('mailkeep.db.key'), 'utf8')
+    for (const [refused, said] of [
+      ['link.csv', /--refused must not be the imported file/],
+      ['hard.csv', /--refused must not be the imported file/],
+      ['here/file.csv', /--refused must not be the imported file/],
+      ['key.csv', /--refused must not be the database or a file of it/],
+      ['here/mailkeep.db.key', /--refused must not be the database or a file of it/],
+      ['here/mailkeep.db-wal', /--refused must not be the database or a file of it/],
+    ] as const) {
+      const args = ['import', 'file.csv', '--list', '1', '--refused', refused]
+      assert.match(await usageErrorOf(args, place), said, refused)
+    }
+    const child = spawn(
+      '/bin/sh',
+      ['-c', `exec '${commandLine(['import', '-', '--list', '1', '--refused', 'file.csv']).join("' '")}' < file.csv`],
+      place,
+    )
+    const said = collect(child)
+    await once(child, 'close')
+    assert.match(said.err, /--refused must not be the imported file/)
+    assert.equal(await readFile(path('file.csv'), 'utf8'), 'email\nnobody\n')
+    assert.equal(await readFile(path('mailkeep.db.key'), 'utf8'), key)
   })
 
   test('lose no cell of a refused row, however often the file of refused rows is imported', async (t) => {
