@@ -65,7 +65,9 @@ export async function isSameFile(path: string, other: string | Stats): Promise<b
 function readHeader(path: string): Buffer {
   try {
     using file = openDisposable(path)
-    if (fstatSync(file.fd).isDirectory()) throw new CliError(`The database ${path} is a directory.`)
+    const found = fstatSync(file.fd)
+    if (found.isDirectory()) throw new CliError(`The database ${path} is a directory.`)
+    if (!found.isFile()) throw new CliError(`The database ${path} is not a file.`)
     const header = Buffer.alloc(fileHeader.length)
     return header.subarray(0, readSync(file.fd, header, 0, fileHeader.length, 0))
   } catch (error) {

@@ -29,6 +29,7 @@ export async function openMailkeep(
   { create, publicUrl = () => config.publicUrl ?? localUrl(config) }: OpenOptions,
 ): Promise<Mailkeep> {
   const database = await sourceOf(config, create)
+  const mail = mailOptions(config.mail) // before the key is created: the settings may be wrong
   const encryptionKey = await openEncryptionKey(config)
   return await createMailkeep({
     database,
@@ -36,7 +37,7 @@ export async function openMailkeep(
     previousEncryptionKeys: config.previousEncryptionKey === undefined ? [] : [config.previousEncryptionKey],
     logger,
     webhooks: config.webhooks,
-    mail: mailOptions(config.mail),
+    mail,
     ...(config.mail.transport.kind === 'ses' && { identityProvider: ses() }),
     publicUrl,
     source: 'cli',

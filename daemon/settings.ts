@@ -61,6 +61,10 @@ const database = v.pipe(
     (text) => isServer(text) || !/^(?:file:|sqlite3?:|[a-z][a-z\d+.-]*:\/\/)/i.test(text),
     'must be the path of a SQLite file, :memory:, or postgres://…',
   ),
+  v.check(
+    (text) => isServer(text) || !/[/\\]$/.test(text),
+    'must be the path of a file, and ends like one of a directory',
+  ),
 )
 
 /** Same rule as in the library. Checked here so that the message names the setting. */

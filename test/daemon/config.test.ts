@@ -202,6 +202,7 @@ test('a wrong setting is one line that names it', () => {
       'mysql://h/d',
       'file:x.db',
       'sqlite:x.db',
+      'folder/',
     ],
     DATABASE_SCHEMA: ['a b', 'a"b', '1a', 'x'.repeat(64)],
     DATABASE_CONNECTIONS: ['0', 'many'],
