@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import type { FileReport } from '../../lib/storage/sqlite.ts'
 import { CliError } from '../cli-error.ts'
 import type { Config } from '../config.ts'
+import { databaseError } from '../database-error.ts'
 import { findKey, type KeyLocation } from '../database-key.ts'
 import { holdsDatabase, holdsPassword, inMemory, isServer, shownDatabase } from '../database-setting.ts'
 import { loadPostgres, loadSqlite } from '../drivers.ts'
@@ -39,15 +40,17 @@ export const copy: Command = {
     const { inspectFile, openRows } = await loadSqlite()
     const { copyInto } = await loadPostgres()
     await requireDatabase(from)
-    const report = inspectFile(from, { ...sqliteOptions(), thorough: false })
-    refuseOtherVersion(from, report)
     try {
+      const report = inspectFile(from, { ...sqliteOptions(), thorough: false })
+      refuseOtherVersion(from, report)
       using rows = openRows(from, sqliteOptions())
       const show = ({ done, total, what }: { done: number; total: number; what: string }) =>
         progress?.show({ what: what.replace('mailkeep_', ''), done, total, unit: 'row' })
       const counts = await copyInto(to, rows, { ...config.postgres, logger, report: show })
       progress?.clear()
       printResult(invocation, to, from, counts, await findSourceKey(report, from, config))
+    } catch (error) {
+      throw databaseError(error, { database: from })
     } finally {
       progress?.clear()
     }
