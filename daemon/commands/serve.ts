@@ -66,6 +66,10 @@ async function freePort(host: string): Promise<number> {
 
 async function serveAlone(invocation: Invocation): Promise<void> {
   const { config, logger, stopped, listenFd, worker } = invocation
+  let isStopping = false
+  void stopped.then(() => {
+    isStopping = true
+  })
   let ownUrl: string | undefined
   const publicUrl = () => config.publicUrl ?? ownUrl
   const mailkeep = await openMailkeep(config, logger, { create: worker?.creates ?? true, publicUrl })
@@ -96,6 +100,8 @@ async function serveAlone(invocation: Invocation): Promise<void> {
     const { host, port } = config
     const server = await listen({ surfaces, observe, logger, ready, host, port, fd: listenFd }).catch(
       (error: unknown) => {
+        // The socket from systemd is closed with the last process that has used it.
+        if (worker && isStopping) throw new CliError('')
         throw listenError(error, { host, port, setting: '--port or MAILKEEP_PORT' })
       },
     )
@@ -121,14 +127,15 @@ function printStart(
   { url, host, port }: RunningServer,
   first: FirstToken | undefined,
 ): void {
-  const lines = [`mailkeep listens on ${url}`]
+  const isUnixSocket = host === ''
+  const lines = [`mailkeep listens on ${isUnixSocket ? 'the Unix socket from systemd' : url}`]
   if (first?.in === 'output') lines.push(`The first admin token, not shown again: ${first.token}`)
   // A fragment is not sent to any server.
-  if (first?.in === 'output' && config.console) lines.push(`The console: ${url}/#token=${first.token}`)
+  if (first?.in === 'output' && config.console && !isUnixSocket) lines.push(`The console: ${url}/#token=${first.token}`)
   if (first?.in === 'file' && !first.given) lines.push(`The first admin token is in ${first.path}`)
   const { transport } = config.mail
   if (first && transport.kind === 'folder') lines.push(`Mail is not sent but written to the folder ${transport.path}`)
-  if (first) lines.push(`Try it: ${curlLine(first, url)}`)
+  if (first && !isUnixSocket) lines.push(`Try it: ${curlLine(first, url)}`)
   print({ json: { url, host, port, ...(first ? tokenFields(first) : {}) }, text: lines.join('\n') })
 }
 

@@ -70,8 +70,11 @@ interface ServerOptions {
 }
 
 export interface RunningServer {
+  /** `unix:` for a Unix socket, whose path is unknown. */
   readonly url: string
+  /** Empty for a Unix socket. */
   readonly host: string
+  /** 0 for a Unix socket. */
   readonly port: number
   /**
    * Refuses new requests, finishes the running ones, and closes all connections.
@@ -142,8 +145,8 @@ const refuseUnknown: Respond = async (request) => refuse(request, nothingHere())
 
 /** Returns the requested host with the actual port. The address of an inherited socket comes from the socket itself. */
 function addressOf(server: Server, fd: number | undefined, requestedHost: string): Omit<RunningServer, 'close'> {
-  const bound = server.address() as AddressInfo | string
-  if (typeof bound === 'string') return { url: `unix:${bound}`, host: bound, port: 0 }
+  const bound = server.address() as AddressInfo | null
+  if (bound === null) return { url: 'unix:', host: '', port: 0 }
   const host = fd === undefined ? requestedHost : bound.address
   return { url: `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}`, host, port: bound.port }
 }

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { type IncomingMessage, request } from 'node:http'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -51,9 +52,11 @@ function figure(page: string | undefined, name: string): number {
 }
 
 /** Starts a daemon on a socket that it inherits, as from systemd. */
-async function onInheritedSocket(t: TestContext, processes: number) {
+async function onInheritedSocket(t: TestContext, processes: number, path?: string) {
   const cwd = await directory(t)
-  const socket = createServer().listen(0, '127.0.0.1')
+  const socket = createServer()
+  if (path === undefined) socket.listen(0, '127.0.0.1')
+  else socket.listen(path)
   await once(socket, 'listening')
   const { port } = socket.address() as { port: number }
   const { fd } = (socket as unknown as { _handle: { fd: number } })._handle
@@ -62,11 +65,16 @@ async function onInheritedSocket(t: TestContext, processes: number) {
     cwd,
     stdio: ['ignore', 'pipe', 'pipe', fd],
   })
-  t.after(() => child.kill('SIGKILL'))
+  t.after(() => {
+    child.kill('SIGKILL')
+    socket.close()
+  })
   const closed = once(child, 'close') as Promise<[number | null, string | null]>
   const running = await listening(child, collect(child), closed, cwd)
+  if (path !== undefined) await rename(path, `${path}.kept`) // `close` would delete it
   await new Promise((resolve) => socket.close(resolve)) // from now on only the daemon has it
-  assert.equal(running.url, `http://127.0.0.1:${port}`)
+  if (path !== undefined) await rename(`${path}.kept`, path)
+  assert.equal(running.url, path === undefined ? `http://127.0.0.1:${port}` : 'unix:')
   return { child, running, closed }
 }
 
@@ -376,6 +384,27 @@ describe('start and stop', { concurrency: 4 }, () => {
       assert.deepEqual(await running.stop(), [0, null])
     })
   }
+
+  for (const processes of [1, 2]) {
+    test(`a Unix socket from systemd is used by ${processes === 1 ? 'one process' : 'two processes'}`, {
+      skip: process.platform === 'win32',
+    }, async (t) => {
+      const socketPath = join(await directory(t), 'mailkeep.sock')
+      const { running } = await onInheritedSocket(t, processes, socketPath)
+      const asked = request({ socketPath, path: '/healthz' }).end()
+      const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+      assert.equal(answer.resume().statusCode, 200)
+      assert.deepEqual(await running.stop(), [0, null])
+    })
+  }
+
+  test('with a socket from systemd, stopping processes that are starting is no error', {
+    skip: process.platform === 'win32',
+  }, async (t) => {
+    const { running } = await onInheritedSocket(t, 4)
+    assert.deepEqual(await running.stop(), [0, null])
+    assert.doesNotMatch(running.said.err, /^mailkeep:/m)
+  })
 
   test('with a socket from systemd, it ends when all processes have crashed, so that systemd starts it again', {
     skip: process.platform === 'win32',
