@@ -29,6 +29,7 @@ export async function checkDatabase(config: Config): Promise<Finding[]> {
       ...(await checkDirectory(database)),
       ...(await checkFile(database)),
       ...(await checkModes(database)),
+      ...(await checkOwners(config)),
       checkIntegrity(database, report),
       checkSchema(report),
       await checkKey(report, config, `${database}.key`),
@@ -100,6 +101,22 @@ async function checkModes(database: string): Promise<Finding[]> {
     if (!readable) findings.push(fault('permissions', `${path} cannot be read`, ownerRemedy))
   }
   return findings.length > 0 ? findings : [ok('permissions', 'only their owner can read the files')]
+}
+
+/** As root, finds files that the owner of their directory may not use, because a command of root has created them. */
+async function checkOwners({ database, mail: { transport } }: Config): Promise<Finding[]> {
+  if (process.getuid?.() !== 0) return []
+  const files = ['', '-wal', '-shm', '.key', '.admin-token', '.process-1'].map((suffix) => resolve(database + suffix))
+  if (transport.kind === 'folder') files.push(resolve(transport.path))
+  const findings: Finding[] = []
+  for (const path of files) {
+    const directory = dirname(path)
+    const [file, parent] = await Promise.all([stat(path), stat(directory)]).catch(() => [])
+    if (!file || !parent || file.uid === parent.uid) continue
+    const message = `${path} has another owner than its directory`
+    findings.push(warning('permissions', message, `chown -R --reference=${directory}/ ${path}`))
+  }
+  return findings
 }
 
 function checkIntegrity(database: string, { faults, rows, mailkeep }: FileReport): Finding {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -296,6 +296,19 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
       )
       assert.equal(code, 1)
     }
+  })
+
+  test('warns root of files that have another owner than their directory', {
+    skip: process.platform === 'win32' || process.getuid?.() !== 0,
+  }, async (t) => {
+    const cwd = await directory(t)
+    await run(['migrate'], { cwd })
+    await chown(cwd, 65_534, 65_534)
+    const { out } = await run(['doctor', '--port', '0'], { cwd })
+    for (const name of ['mailkeep.db', 'mailkeep.db.key']) {
+      assert.ok(out.includes(`${join(cwd, name)} has another owner than its directory`), out)
+    }
+    assert.ok(out.includes(`→ chown -R --reference=${cwd}/ ${join(cwd, 'mailkeep.db')}`), out)
   })
 
   test('advises to restore a backup only for a file that is damaged or no database', async (t) => {
