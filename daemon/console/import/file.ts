@@ -72,11 +72,16 @@ function cellsOf(text: string, delimiter: string, maxRows: number): string[][] {
   return rows
 }
 
-/** Counts the lines, as an estimate of the rows. */
+/** Counts the lines, as an estimate of the rows. They end with LF, CRLF or CR. */
 export async function countLines(file: File): Promise<number> {
-  let count = 0
-  for await (const chunk of chunksOf(file)) for (const byte of chunk) if (byte === 10) count++
-  return Math.max(1, count)
+  let [feeds, returns] = [0, 0]
+  for await (const chunk of chunksOf(file)) {
+    for (const byte of chunk) {
+      if (byte === 10) feeds++
+      if (byte === 13) returns++
+    }
+  }
+  return Math.max(1, feeds, returns)
 }
 
 /** A row that is longer has a quote that is not closed. */
@@ -101,11 +106,12 @@ export async function rowsAt(file: File, wanted: ReadonlySet<number>): Promise<M
     row = { text: '', first: number + 1, isOpen: false }
   }
   for await (const chunk of chunksOf(file)) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+    // A chunk may end between the two characters of a line end.
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split(isCsv ? /\r\n|\n|\r(?!$)/ : '\n')
     rest = lines.pop() ?? ''
     for (const line of lines) take(line)
   }
-  take(rest)
+  for (const line of rest.split(/\r$/)) take(line)
   if (row.isOpen) for (let at = row.first; at <= number; at++) if (wanted.has(at)) found.set(at, row.text)
   return found
 }

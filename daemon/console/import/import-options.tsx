@@ -1,10 +1,10 @@
-import { useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { allLists, api, cutNote, dataOf } from '../api.ts'
 import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { useQuery } from '../parts/page.tsx'
 import { previewOf } from './file.ts'
-import { startImport } from './running.ts'
+import { dropDryRun, startImport } from './running.ts'
 
 const modes: readonly (readonly [string, string])[] = [
   ['merge', 'add tags and attributes'],
@@ -20,8 +20,6 @@ export function ImportOptions({ file }: { file: File }) {
   const lists = useLoad(allLists, [query.list])
   const preview = useLoad(() => previewOf(file), [file])
   const [chosen, setChosen] = useState(query.list)
-  /** The list that the last start created, if it then failed. */
-  const created = useRef<number>(undefined)
   return (
     <section>
       <h2>How to import it</h2>
@@ -29,9 +27,9 @@ export function ImportOptions({ file }: { file: File }) {
         {(all) => {
           const list = chosen ?? String(all[0]?.id ?? newList)
           const submit = async (fields: FormData, isDryRun = textOf(fields, 'dry') === 'yes') => {
-            const listId = list === newList && created.current ? created.current : await listFor(fields, isDryRun)
-            if (list === newList && listId !== undefined) {
-              created.current = listId
+            const listId = await listFor(fields, isDryRun)
+            if (textOf(fields, 'list') === newList && listId !== undefined) {
+              fields.set('list', String(listId)) // another try uses the same list
               setChosen(String(listId))
               change({ list: String(listId) }) // a second import goes to the same list
             }
@@ -41,7 +39,11 @@ export function ImportOptions({ file }: { file: File }) {
             await startImport(file, options, isDryRun ? () => submit(fields, false) : undefined)
           }
           return (
-            <div class="card" onChange={({ target }) => isListChoice(target) && setChosen(target.value)}>
+            <div
+              class="card"
+              onInput={({ target }) => !isFieldOf(target, 'dry') && dropDryRun()}
+              onChange={({ target }) => isFieldOf(target, 'list') && setChosen(target.value)}
+            >
               <Form action="Start" submit={submit}>
                 <Choice
                   label="Put the contacts on"
@@ -124,8 +126,8 @@ function columnsIn(fields: FormData): Record<string, string> {
   return Object.fromEntries(chosen.filter(([, column]) => column !== ''))
 }
 
-function isListChoice(target: EventTarget | null): target is HTMLSelectElement {
-  return target instanceof HTMLSelectElement && target.name === 'list'
+function isFieldOf(target: EventTarget | null, name: string): target is HTMLSelectElement {
+  return target instanceof HTMLSelectElement && target.name === name
 }
 
 /** Returns the list for the contacts, which it creates if it is new. Undefined: none, or those that the file names. */

@@ -31,6 +31,11 @@ export interface Running {
 
 export const running = signal<Running | undefined>(undefined)
 
+/** Removes the report of a dry run, because the options of the import have changed since. */
+export function dropDryRun(): void {
+  if (running.value?.isDryRun && running.value.report) running.value = undefined
+}
+
 let session = new AbortController()
 
 effect(() => {

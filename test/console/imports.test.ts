@@ -1,0 +1,89 @@
+/** Imports one after another, and options that change after a dry run. */
+import assert from 'node:assert/strict'
+import type { Page } from 'playwright-core'
+import { consoleTest } from './world.ts'
+
+const chooseFile = (page: Page, name: string, text: string) =>
+  page.locator('input[type=file]').setInputFiles({ name, mimeType: 'text/csv', buffer: Buffer.from(text) })
+
+interface Contact {
+  readonly email: string
+  readonly lists: readonly { readonly name: string }[]
+}
+
+for (const isChecked of [false, true]) {
+  const how = isChecked ? ' after its dry run' : ''
+  consoleTest(`each import to a new list${how} gets its own list`, async ({ page, visit, data }) => {
+    await visit('/console/import')
+    for (const name of ['First', 'Second']) {
+      await chooseFile(page, `${name}.csv`, `email\n${name.toLowerCase()}@example.org\n`)
+      await page.getByRole('cell', { name: `${name.toLowerCase()}@example.org` }).waitFor()
+      await page.getByLabel('Put the contacts on').selectOption('new')
+      await page.getByLabel('Name of the new list').fill(name)
+      await page.getByLabel('What to do').selectOption(isChecked ? 'yes' : '')
+      await page.getByRole('button', { name: 'Start' }).click()
+      if (isChecked) await page.getByRole('button', { name: 'Import these rows' }).click()
+      await page.getByRole('heading', { name: 'Imported' }).waitFor()
+    }
+    const contacts = await data<Contact[]>('GET', '/contacts')
+    assert.deepEqual(
+      contacts.map(({ email, lists }) => [email, lists.map(({ name }) => name)]),
+      [
+        ['first@example.org', ['First']],
+        ['second@example.org', ['Second']],
+      ],
+    )
+  })
+}
+
+consoleTest('a new list is created once if its import must be tried again', async (world) => {
+  const { page, visit, data, allowErrors } = world
+  allowErrors()
+  await visit('/console/import')
+  await chooseFile(page, 'readers.csv', 'email\nada@example.org\n')
+  await page.getByRole('button', { name: 'Start' }).click()
+  const importNow = page.getByRole('button', { name: 'Import these rows' })
+  await importNow.waitFor()
+  await page.route('**/api/v1/imports?**', (route) => route.fulfill({ status: 503, body: '{}' }))
+  await importNow.click()
+  await page.getByRole('alert').first().waitFor()
+  await page.unroute('**/api/v1/imports?**')
+  await importNow.click()
+  await page.getByRole('heading', { name: 'Imported' }).waitFor()
+  const lists = await data<{ name: string; contacts_count: number }[]>('GET', '/lists?counts=1')
+  assert.deepEqual(
+    lists.map(({ name, contacts_count }) => [name, contacts_count]),
+    [['readers', 1]],
+  )
+})
+
+consoleTest('rows are imported only with the options that the dry run has checked', async ({ page, visit, data }) => {
+  await data('POST', '/lists', { name: 'News' })
+  await visit('/console/import')
+  await chooseFile(page, 'people.csv', 'email\nada@example.org\nnot an address\n')
+  const start = page.getByRole('button', { name: 'Start' })
+  const importNow = page.getByRole('button', { name: 'Import these rows' })
+  await start.click()
+  await importNow.waitFor()
+  await page.getByLabel('People in the file are').selectOption('unsubscribed')
+  await importNow.waitFor({ state: 'detached' })
+  await start.click()
+  await importNow.waitFor()
+  await page.getByLabel('What to do').selectOption('import') // says the same as the button
+  await importNow.click()
+  await page.getByRole('heading', { name: 'Imported' }).waitFor()
+  const [contact] = await data<{ unsubscribed_at: string | null }[]>('GET', '/contacts?include_unsubscribed=true')
+  assert.notEqual(contact?.unsubscribed_at, null)
+})
+
+consoleTest('the refused rows of a file with old line ends are downloaded', async ({ page, visit, data }) => {
+  await data('POST', '/lists', { name: 'News' })
+  await visit('/console/import')
+  await chooseFile(page, 'people.csv', 'name,email\rBob,bob@example.org\r"Anna\rMaria",broken\rEve,eve@\r')
+  await page.getByRole('button', { name: 'Start' }).click()
+  const downloading = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Download refused rows' }).click()
+  const text = (await (await (await downloading).createReadStream()).toArray()).join('')
+  assert.match(text, /""Anna\s+Maria"",broken/)
+  assert.match(text, /"Eve,eve@"/)
+})
