@@ -1,3 +1,4 @@
+import { useRef } from 'preact/hooks'
 import { api, dataOf, type Schemas } from '../api.ts'
 import { Choice, changedFrom, Field, Form, namedLines, namedTexts, TextArea, textOf } from '../parts/form.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
@@ -20,23 +21,26 @@ export function PageSettingsPage() {
   return (
     <Page title="Page settings">
       <p class="prose">The pages on which contacts unsubscribe, choose lists and topics, and confirm.</p>
-      <Loaded of={settings}>{(value) => <SettingsForm settings={value} set={settings.set} />}</Loaded>
+      <Loaded of={settings}>{(value) => <SettingsForm settings={value} />}</Loaded>
     </Page>
   )
 }
 
-function SettingsForm({ settings, set }: { settings: Settings; set(settings: Settings): void }) {
+function SettingsForm({ settings }: { settings: Settings }) {
+  /** The values that this form has shown or stored last. */
+  const last = useRef(settings)
   const submit = async (fields: FormData) => {
     const body = {
       name: textOf(fields, 'name') || null,
       colour: textOf(fields, 'colour') || null,
       logo_url: textOf(fields, 'logo') || null,
       language: (textOf(fields, 'language') || null) as Settings['language'],
-      texts: namedTexts(String(fields.get('texts') ?? ''), settings.texts),
+      texts: namedTexts(String(fields.get('texts') ?? ''), last.current.texts),
       postal_address: textOf(fields, 'postal') || null,
     }
     const stored = await dataOf(api.GET('/api/v1/settings/pages'))
-    set(await dataOf(api.PUT('/api/v1/settings/pages', { body: { ...stored, ...changedFrom(settings, body) } })))
+    await dataOf(api.PUT('/api/v1/settings/pages', { body: { ...stored, ...changedFrom(last.current, body) } }))
+    last.current = { ...last.current, ...body }
     say('The settings are saved.')
   }
   return (
