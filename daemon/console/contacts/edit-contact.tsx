@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { api, dataOf, RequestError, type Schemas } from '../api.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Field, Form, textOf } from '../parts/form.tsx'
@@ -11,13 +11,17 @@ export function EditContact({ contact, close, reload }: { contact: Contact; clos
   const [rows, setRows] = useState(() =>
     Object.entries(contact.extra_attributes).map(([name, value]) => ({ name, value })),
   )
+  /** The values that this dialog has shown or stored last. */
+  const last = useRef(contact)
   const path = { params: { path: { contactId: contact.id } } }
   const submit = async (fields: FormData) => {
     const email = textOf(fields, 'email')
     const name = textOf(fields, 'name')
-    const body = { ...(name !== contact.name && { name }), ...changedAttributes(contact.extra_attributes, rows) }
-    if (email !== contact.email) {
+    const before = last.current
+    const body = { ...(name !== before.name && { name }), ...changedAttributes(before.extra_attributes, rows) }
+    if (email !== before.email) {
       await dataOf(api.POST('/api/v1/contacts/{contactId}/email', { ...path, body: { email } }))
+      last.current = { ...before, email }
       reload() // the address is stored, whatever becomes of the rest
     }
     await dataOf(api.PUT('/api/v1/contacts/{contactId}', { ...path, body: body as Schemas['ContactChange'] }))
@@ -30,8 +34,8 @@ export function EditContact({ contact, close, reload }: { contact: Contact; clos
   return (
     <Dialog title="Edit contact" close={close}>
       <Form action="Save" cancel={close} submit={submit}>
-        <Field label="E-mail" name="email" type="address" required defaultValue={contact.email} />
-        <Field label="Name" name="name" maxLength={255} defaultValue={contact.name} />
+        <Field label="E-mail" name="email" type="address" required defaultValue={last.current.email} />
+        <Field label="Name" name="name" maxLength={255} defaultValue={last.current.name} />
         <fieldset>
           <legend>Attributes</legend>
           {rows.map(({ name, value }, at) => (
