@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { NewButton, RowButton } from '../parts/buttons.tsx'
 import { confirmAndRun } from '../parts/dialog.tsx'
+import { changedFrom } from '../parts/form.tsx'
 import { Empty, useLoad } from '../parts/load.tsx'
 import { Page } from '../parts/page.tsx'
 import { RecordPage, useRecordId } from '../parts/record.tsx'
@@ -38,7 +39,8 @@ function ListView({ list }: { list: Schemas['List'] }) {
     const body = { name, description }
     if (edited === 'new') await dataOf(api.POST('/api/v1/lists/{listId}/topics', { params: { path }, body }))
     else if (edited) {
-      await dataOf(api.PATCH('/api/v1/topics/{topicId}', { params: { path: { topicId: edited.id } }, body }))
+      const changed = changedFrom({ ...edited, description: edited.description ?? '' }, body)
+      await dataOf(api.PATCH('/api/v1/topics/{topicId}', { params: { path: { topicId: edited.id } }, body: changed }))
     }
     topics.reload()
   }
