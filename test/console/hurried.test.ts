@@ -156,6 +156,37 @@ consoleTest('addresses with letters beyond ASCII stay as they were typed', async
   assert.equal((await data<{ email: string }>('GET', '/contacts/1')).email, 'jürgen@bücher.example')
 })
 
+consoleTest('senders and addresses for replies may have letters beyond ASCII', async ({ page, visit, data }) => {
+  interface Mailing {
+    readonly name: string
+    readonly reply_to: string
+  }
+  const [first, second] = ['jürgen@example.org', 'info@bücher.example']
+  await data('POST', '/newsletters', { name: 'January', subject: 'Hi', html: '{{ unsubscribe_url }}', reply_to: first })
+  await data('POST', '/sequences', { name: 'Welcome', reply_to: second })
+  await visit('/console/newsletters/1')
+  const field = page.getByLabel('Name', { exact: true })
+  await field.fill('February')
+  await heading(page, 'February')
+  await page.getByLabel('Reply to').fill(second)
+  await field.fill('March')
+  await heading(page, 'March')
+  assert.equal((await data<Mailing>('GET', '/newsletters/1')).reply_to, second)
+
+  await visit('/console/sequences/1')
+  await page.getByRole('button', { name: 'Edit', exact: true }).click()
+  await field.fill('Good morning')
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+  await heading(page, 'Good morning')
+  assert.equal((await data<Mailing>('GET', '/sequences/1')).reply_to, second)
+
+  await visit('/console/identities')
+  await page.getByRole('button', { name: 'New identity' }).click()
+  await page.getByLabel('E-mail').fill(second)
+  await page.getByRole('button', { name: 'Create identity' }).click()
+  await page.getByRole('cell', { name: second, exact: true }).waitFor()
+})
+
 consoleTest('attributes with the name of a field, or twice, are refused', async ({ page, visit, data }) => {
   await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada', city: 'London' })
   await visit('/console/contacts/1')

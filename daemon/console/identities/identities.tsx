@@ -72,7 +72,7 @@ export function Identities() {
       {isCreating && (
         <Dialog title="New identity" close={() => setCreating(false)}>
           <Form action="Create identity" cancel={() => setCreating(false)} submit={create}>
-            <Field label="E-mail" name="email" type="email" required />
+            <Field label="E-mail" name="email" type="address" required />
             <Field label="Name" name="name" hint="Recipients see it beside the address." />
           </Form>
         </Dialog>

@@ -54,7 +54,7 @@ export function Composer({ newsletter, canChange, set, reload, state }: Composer
           <Form action="Save" isLive={newsletter.status === 'draft'} state={state} asksBeforeLeaving submit={submit}>
             <Field label="Name" name="name" defaultValue={newsletter.name} hint="Recipients do not see it." />
             <ContentFields content={newsletter} htmlRows={14} />
-            <Field label="Reply to" name="reply" type="email" defaultValue={newsletter.reply_to ?? ''} />
+            <Field label="Reply to" name="reply" type="address" defaultValue={newsletter.reply_to ?? ''} />
             <Later title={`Sender and audience: ${summaryOf(newsletter.audience)}`}>
               <SenderField chosen={newsletter.from_identity_id} />
               <AudienceFields audience={newsletter.audience} />

@@ -139,14 +139,13 @@ function wrongFieldOf(form: HTMLFormElement): RequestError {
   return new RequestError(`${label}: ${field?.validationMessage ?? 'not valid'}`, 'validation_failed')
 }
 
-/** The attributes of a field for the address of a contact. */
+/** The attributes of a field for an address. The browser would rewrite letters beyond ASCII in an `email`. */
 export const addressInput = { type: 'text', inputMode: 'email', autoCapitalize: 'none', spellcheck: false } as const
 
 interface FieldProps {
   readonly label: string
   readonly name: string
-  /** `address`: of a contact. The browser would rewrite letters beyond ASCII in an `email`. */
-  readonly type?: 'text' | 'address' | 'email' | 'url' | 'password' | 'number' | 'date' | 'datetime-local'
+  readonly type?: 'text' | 'address' | 'url' | 'password' | 'number' | 'date' | 'datetime-local'
   readonly hint?: string
   readonly required?: boolean
   readonly defaultValue?: string

@@ -44,7 +44,7 @@ export function SequenceDialog({ title, action, sequence, close, save }: Sequenc
           )}
         </Loaded>
         <SenderField chosen={sequence?.from_identity_id ?? null} />
-        <Field label="Reply to" name="reply" type="email" defaultValue={sequence?.reply_to ?? ''} />
+        <Field label="Reply to" name="reply" type="address" defaultValue={sequence?.reply_to ?? ''} />
         {sequence === undefined && <p class="muted">It is paused until you have written its steps and resume it.</p>}
       </Form>
     </Dialog>
