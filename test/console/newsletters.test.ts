@@ -51,6 +51,7 @@ consoleTest('a scheduled newsletter gets another time, and offers nothing that i
   }
   await schedule('2001-01-01T10:00')
   await page.getByRole('dialog').getByText('This time has passed').waitFor()
+  assert.equal(await page.getByLabel('Time, in your time zone').getAttribute('max'), '9999-12-31T23:59')
   await page.keyboard.press('Escape')
   await schedule('2040-01-01T10:00')
   await page.getByText('scheduled', { exact: true }).waitFor()

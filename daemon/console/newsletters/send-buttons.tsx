@@ -99,6 +99,9 @@ export function SendButtons({ newsletter, state, set }: SendButtonsProps) {
 interface SendDialogProps {
   readonly newsletterId: number
   readonly state: Signal<SaveState>
+/** The API takes years of four digits. */
+const lastTime = '9999-12-31T23:59'
+
   readonly close: () => void
 }
 
@@ -144,7 +147,7 @@ function Schedule({ newsletterId, state, close, set }: SendDialogProps & Pick<Se
   return (
     <Dialog title="Schedule the newsletter" close={close}>
       <Form action="Schedule" cancel={close} submit={submit}>
-        <Field label="Time, in your time zone" name="at" type="datetime-local" required />
+        <Field label="Time, in your time zone" name="at" type="datetime-local" max={lastTime} required />
       </Form>
     </Dialog>
   )

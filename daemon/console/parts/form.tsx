@@ -152,7 +152,7 @@ interface FieldProps {
   readonly placeholder?: string
   readonly maxLength?: number
   readonly min?: number
-  readonly max?: number
+  readonly max?: number | string
   readonly step?: 'any'
   readonly pattern?: string
 }
