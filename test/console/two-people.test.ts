@@ -91,3 +91,77 @@ consoleTest('two people on a segment keep what each of them changes', async ({ p
   const { name, filters: kept } = await data<Segment>('GET', '/segments/1')
   assert.deepEqual([name, kept], ['Renamed', { search: 'grace' }])
 })
+
+consoleTest(
+  'each save of the page settings keeps what others have changed since the page was opened',
+  async (world) => {
+    const { page, visit, data } = world
+    await visit('/console/pages')
+    const save = async (label: string, text: string) => {
+      await page.getByLabel(label, { exact: true }).fill(text)
+      const stored = page.waitForResponse((response) => response.request().method() === 'PUT')
+      await page.getByRole('button', { name: 'Save' }).click()
+      await stored
+      await page.getByRole('button', { name: 'Save' }).waitFor()
+    }
+    await save('Colour of buttons', '#222222')
+    const stored = await data<object>('GET', '/settings/pages')
+    await data('PUT', '/settings/pages', { ...stored, colour: '#333333' })
+    for (const name of ['Once', 'Twice']) {
+      await save('Name', name)
+      const { colour } = await data<{ colour: string }>('GET', '/settings/pages')
+      assert.equal(colour, '#333333', name)
+    }
+  },
+)
+
+consoleTest('a contact keeps an attribute that another program adds while its dialog is open', async (world) => {
+  const { page, visit, data, allowErrors } = world
+  allowErrors()
+  await data('POST', '/contacts', { email: 'ada@example.org', plan: 'free' })
+  await visit('/console/contacts/1')
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await data('PUT', '/contacts/1', { city: 'London' })
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('E-mail').fill('ada@example.com')
+  await dialog.getByRole('button', { name: 'Add attribute' }).click()
+  await dialog.getByLabel('Name of attribute 2').fill('x'.repeat(300))
+  await dialog.getByLabel('Value of attribute 2').fill('1')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.getByRole('alert').waitFor()
+  await page.getByText('London').waitFor() // the page behind is loaded again, because the address is stored
+  await dialog.getByLabel('Name of attribute 2').fill('level')
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  const { email, extra_attributes } = await data<{ email: string; extra_attributes: object }>('GET', '/contacts/1')
+  assert.deepEqual([email, extra_attributes], ['ada@example.com', { plan: 'free', city: 'London', level: '1' }])
+})
+
+consoleTest('a topic that is renamed keeps the description that another person gives it', async (world) => {
+  const { page, visit, data } = world
+  await data('POST', '/lists', { name: 'News' })
+  await data('POST', '/lists/1/topics', { name: 'Weekly', description: 'Old' })
+  await visit('/console/lists/1')
+  await page.getByRole('button', { name: 'Edit Weekly' }).click()
+  await data('PATCH', '/topics/1', { description: 'Of the other' })
+  await page.getByLabel('Name', { exact: true }).fill('Monthly')
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('cell', { name: 'Of the other' }).waitFor()
+  const [topic] = await data<{ name: string }[]>('GET', '/lists/1/topics')
+  assert.equal(topic?.name, 'Monthly')
+})
+
+for (const action of ['Send', 'Delete']) {
+  consoleTest(`a draft that another person sends is no draft any more when "${action}" is refused`, async (world) => {
+    const { page, visit, data, allowErrors } = world
+    allowErrors()
+    await data('POST', '/newsletters', { subject: 'Hello', html })
+    await visit('/console/newsletters/1')
+    await page.getByRole('button', { name: action, exact: true }).click()
+    await page.getByRole('dialog').waitFor()
+    await data('POST', '/newsletters/1/send', action === 'Send' ? {} : { at: '2040-01-01T00:00:00Z' })
+    await page.getByRole('dialog').getByRole('button', { name: action }).click()
+    await page.locator('.facts').getByText('draft').waitFor({ state: 'detached' })
+    assert.equal(await page.getByText(action === 'Send' ? 'sent' : 'scheduled', { exact: true }).count(), 1)
+  })
+}

@@ -1,6 +1,6 @@
 import type { Signal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
-import { api, dataOf, RequestError, type Schemas } from '../api.ts'
+import { api, dataOf, type Schemas } from '../api.ts'
 import { changedFrom, Field, Form, type SaveState, textOf } from '../parts/form.tsx'
 import { say } from '../parts/notice.tsx'
 import { Later } from '../parts/page.tsx'
@@ -15,14 +15,13 @@ type Newsletter = Schemas['NewsletterWithAudience']
 interface ComposerProps {
   readonly newsletter: Newsletter
   readonly canChange: boolean
-  readonly set: (newsletter: Newsletter) => void
-  /** Loads the newsletter again, because another tab or program has changed its state. */
-  readonly reload: () => void
+  /** Runs a change, and shows the newsletter that it returns. */
+  readonly store: (call: () => Promise<Newsletter>) => Promise<void>
   readonly state: Signal<SaveState>
 }
 
 /** The content with a preview for a chosen contact. */
-export function Composer({ newsletter, canChange, set, reload, state }: ComposerProps) {
+export function Composer({ newsletter, canChange, store, state }: ComposerProps) {
   const path = { params: { path: { newsletterId: newsletter.id } } }
   /** The values that this form has stored. */
   const stored = useRef<object>(newsletter)
@@ -35,13 +34,8 @@ export function Composer({ newsletter, canChange, set, reload, state }: Composer
       audience: audienceIn(fields, newsletter.audience),
     }
     const changed = changedFrom(stored.current, body)
-    try {
-      if (Object.keys(changed).length === 0) return
-      set(await dataOf(api.PATCH('/api/v1/newsletters/{newsletterId}', { ...path, body: changed })))
-    } catch (error) {
-      if (error instanceof RequestError && error.fields.status) reload()
-      throw error
-    }
+    if (Object.keys(changed).length === 0) return
+    await store(() => dataOf(api.PATCH('/api/v1/newsletters/{newsletterId}', { ...path, body: changed })))
     stored.current = { ...stored.current, ...body }
     if (newsletter.status !== 'draft') say('The newsletter is saved.')
   }

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
-import { answerOf, api, dataOf, type Schemas } from '../api.ts'
+import { answerOf, api, dataOf, RequestError, type Schemas } from '../api.ts'
 import { confirmAndRun } from '../parts/dialog.tsx'
 import type { SaveState } from '../parts/form.tsx'
 import { type Loading, useLoad, useReload } from '../parts/load.tsx'
@@ -56,6 +56,16 @@ function NewsletterView({ newsletter, set, reload }: NewsletterViewProps) {
     if (started_at !== null) return undefined
     return current_audience ?? (await dataOf(api.GET('/api/v1/newsletters/{newsletterId}/audience', path)))
   }, [newsletter.id, newsletter.updated_at, started_at])
+  /** Loads the newsletter again if its status refuses a change: another tab or program has changed that. */
+  const run = async <T,>(call: () => Promise<T>): Promise<T> => {
+    try {
+      return await call()
+    } catch (error) {
+      if (error instanceof RequestError && error.fields.status) reload()
+      throw error
+    }
+  }
+  const store = (call: () => Promise<Newsletter>) => run(async () => set(await call()))
   const copy = () =>
     attempt(async () => {
       await whenSaved(state)
@@ -72,7 +82,7 @@ function NewsletterView({ newsletter, set, reload }: NewsletterViewProps) {
       action: 'Delete',
     }
     const call = () => answerOf(api.DELETE('/api/v1/newsletters/{newsletterId}', path))
-    if (await confirmAndRun(question, call, 'The newsletter is deleted.')) route(back.href)
+    if (await confirmAndRun(question, () => run(call), 'The newsletter is deleted.')) route(back.href)
   }
   const canChange = (status === 'draft' && may('member')) || (status === 'scheduled' && may('admin'))
   // It may be sent at its time, or from elsewhere, while someone types.
@@ -90,7 +100,9 @@ function NewsletterView({ newsletter, set, reload }: NewsletterViewProps) {
       actions={
         <>
           {state.value === 'unsaved' && <span class="muted">{notSaved}</span>}
-          {state.value !== 'unsaved' && may('admin') && <SendButtons newsletter={newsletter} state={state} set={set} />}
+          {state.value !== 'unsaved' && may('admin') && (
+            <SendButtons newsletter={newsletter} state={state} store={store} />
+          )}
           {may('member') && (
             <button type="button" onClick={copy}>
               Copy
@@ -140,7 +152,7 @@ function NewsletterView({ newsletter, set, reload }: NewsletterViewProps) {
         )}
       </dl>
       {started_at === null ? (
-        <Composer newsletter={newsletter} canChange={canChange} set={set} reload={reload} state={state} />
+        <Composer newsletter={newsletter} canChange={canChange} store={store} state={state} />
       ) : (
         <>
           {isToNoContact ? (
@@ -151,7 +163,7 @@ function NewsletterView({ newsletter, set, reload }: NewsletterViewProps) {
             <Progress counts={newsletter.counts} />
           )}
           <Later title="Content">
-            <Composer newsletter={newsletter} canChange={false} set={set} reload={reload} state={state} />
+            <Composer newsletter={newsletter} canChange={false} store={store} state={state} />
           </Later>
           {!isToNoContact && (
             <section>

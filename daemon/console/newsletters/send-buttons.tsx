@@ -13,15 +13,16 @@ type Newsletter = Schemas['Newsletter']
 interface SendButtonsProps {
   readonly newsletter: Newsletter
   readonly state: Signal<SaveState>
-  readonly set: (newsletter: Newsletter) => void
+  /** Runs a change, and shows the newsletter that it returns. */
+  readonly store: (call: () => Promise<Newsletter>) => Promise<void>
 }
 
 /** Buttons for the actions that the newsletter's status allows. */
-export function SendButtons({ newsletter, state, set }: SendButtonsProps) {
+export function SendButtons({ newsletter, state, store }: SendButtonsProps) {
   const [open, setOpen] = useState<'test' | 'schedule'>()
   const { id, status, counts } = newsletter
   const path = { params: { path: { newsletterId: id } } }
-  const change = (call: () => Promise<Newsletter>, done: string) => attempt(async () => set(await call()), done)
+  const change = (call: () => Promise<Newsletter>, done: string) => attempt(() => store(call), done)
   const send = () =>
     attempt(async () => {
       await whenSaved(state)
@@ -37,7 +38,7 @@ export function SendButtons({ newsletter, state, set }: SendButtonsProps) {
         action: 'Send',
       })
       if (!agreed) return
-      set(await dataOf(api.POST('/api/v1/newsletters/{newsletterId}/send', { ...path, body: {} })))
+      await store(() => dataOf(api.POST('/api/v1/newsletters/{newsletterId}/send', { ...path, body: {} })))
       say('The newsletter is being sent.')
     })
   const resume = (uncertain?: 'skip' | 'resend') => {
@@ -55,7 +56,7 @@ export function SendButtons({ newsletter, state, set }: SendButtonsProps) {
       text: <p>Its pending messages are skipped. This cannot be undone.</p>,
       action: 'Cancel the newsletter',
     }
-    const call = async () => set(await dataOf(api.POST('/api/v1/newsletters/{newsletterId}/cancel', path)))
+    const call = () => store(() => dataOf(api.POST('/api/v1/newsletters/{newsletterId}/cancel', path)))
     await confirmAndRun(question, call, 'The newsletter is cancelled.')
   }
   const isWaiting = status === 'draft' || status === 'scheduled'
@@ -91,17 +92,19 @@ export function SendButtons({ newsletter, state, set }: SendButtonsProps) {
         </button>
       )}
       {open === 'test' && <Test newsletterId={id} state={state} close={() => setOpen(undefined)} />}
-      {open === 'schedule' && <Schedule newsletterId={id} state={state} close={() => setOpen(undefined)} set={set} />}
+      {open === 'schedule' && (
+        <Schedule newsletterId={id} state={state} close={() => setOpen(undefined)} store={store} />
+      )}
     </>
   )
 }
 
-interface SendDialogProps {
-  readonly newsletterId: number
-  readonly state: Signal<SaveState>
 /** The API takes years of four digits. */
 const lastTime = '9999-12-31T23:59'
 
+interface SendDialogProps {
+  readonly newsletterId: number
+  readonly state: Signal<SaveState>
   readonly close: () => void
 }
 
@@ -133,7 +136,7 @@ function Test({ newsletterId, state, close }: SendDialogProps) {
   )
 }
 
-function Schedule({ newsletterId, state, close, set }: SendDialogProps & Pick<SendButtonsProps, 'set'>) {
+function Schedule({ newsletterId, state, close, store }: SendDialogProps & Pick<SendButtonsProps, 'store'>) {
   const submit = async (fields: FormData) => {
     const time = new Date(textOf(fields, 'at'))
     if (time.getTime() <= Date.now())
@@ -141,7 +144,7 @@ function Schedule({ newsletterId, state, close, set }: SendDialogProps & Pick<Se
     const at = time.toISOString()
     await whenSaved(state)
     const path = { params: { path: { newsletterId } } }
-    set(await dataOf(api.POST('/api/v1/newsletters/{newsletterId}/send', { ...path, body: { at } })))
+    await store(() => dataOf(api.POST('/api/v1/newsletters/{newsletterId}/send', { ...path, body: { at } })))
     close()
   }
   return (
