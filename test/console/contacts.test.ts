@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
+import { until } from '../support/harness.ts'
 import { consoleTest, heading } from './world.ts'
 
 consoleTest('a contact is created, changed and erased', async ({ page, visit, data }) => {
@@ -240,4 +241,31 @@ consoleTest('an attribute keeps its name with a colon when another one of its se
   await dialog.waitFor({ state: 'detached' })
   const [{ filters }] = await data<[{ filters: object }]>('GET', '/segments')
   assert.deepEqual(filters, { attributes: { ...attributes, plan: 'basic' } })
+})
+
+consoleTest('a tag whose name has a comma is given as a whole', async ({ page, visit, data }) => {
+  const names = async (id: number) => {
+    const { tags } = await data<{ tags: { name: string }[] }>('GET', `/contacts/${id}`)
+    return tags.map(({ name }) => name).toSorted()
+  }
+  await data('POST', '/tags', { name: 'Smith, John' })
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await visit('/console/contacts/1')
+  const field = page.getByLabel('Tags to add')
+  for (const text of ['smith, john', 'vip, press']) {
+    await field.fill(text)
+    await page.keyboard.press('Enter')
+    await until(
+      () => field.inputValue(),
+      (shown) => shown === '',
+    )
+  }
+  assert.deepEqual(await names(1), ['Smith, John', 'press', 'vip'])
+  await visit('/console/contacts')
+  await page.getByRole('button', { name: 'New contact' }).click()
+  await page.getByRole('textbox', { name: 'E-mail' }).fill('bob@example.org')
+  await page.getByLabel('Tags').fill('Smith, John')
+  await page.getByRole('button', { name: 'Create contact' }).click()
+  await heading(page, 'bob@example.org')
+  assert.deepEqual(await names(2), ['Smith, John'])
 })

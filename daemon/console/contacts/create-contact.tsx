@@ -1,5 +1,5 @@
 import { useLocation } from 'preact-iso'
-import { allLists, api, cutNote, dataOf, type Schemas } from '../api.ts'
+import { allLists, allTags, api, cutNote, dataOf, type Schemas } from '../api.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { ErrorBox, useLoad } from '../parts/load.tsx'
@@ -25,7 +25,7 @@ export function CreateContact({ close }: { close(): void }) {
     const body = {
       email,
       ...(textOf(fields, 'name') !== '' && { name: textOf(fields, 'name') }),
-      tags: namesIn(textOf(fields, 'tags')),
+      tags: await tagsIn(textOf(fields, 'tags')),
     }
     const listId = Number(textOf(fields, 'list'))
     const contact: Schemas['AddedContact'] =
@@ -52,10 +52,13 @@ export function CreateContact({ close }: { close(): void }) {
   )
 }
 
-/** Returns the names in a text that separates them by commas. */
-export function namesIn(text: string): string[] {
-  return text
+/** Returns the names of tags in a text that separates them by commas. The name of a stored tag may have a comma itself. */
+export async function tagsIn(text: string): Promise<string[]> {
+  const whole = text.trim()
+  const names = whole
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '')
+  const isStored = ({ name }: Schemas['Tag']) => name.toLowerCase() === whole.toLowerCase()
+  return whole.includes(',') && (await allTags()).some(isStored) ? [whole] : names
 }

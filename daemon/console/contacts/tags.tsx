@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { useLoad } from '../parts/load.tsx'
 import { may } from '../session.ts'
-import { namesIn } from './create-contact.tsx'
+import { tagsIn } from './create-contact.tsx'
 
 type Change = (action: () => Promise<unknown>, done: string) => Promise<boolean>
 
@@ -41,10 +41,11 @@ export function ContactTags({ contact, change }: { contact: Schemas['Contact']; 
           onSubmit={(event) => {
             event.preventDefault()
             const form = event.currentTarget
-            const tags = namesIn(String(new FormData(form).get('tags') ?? ''))
-            if (tags.length === 0) return
+            const text = String(new FormData(form).get('tags') ?? '')
+            if (/^[\s,]*$/.test(text)) return
             void change(
-              () => dataOf(api.POST('/api/v1/contacts/{contactId}/tags', { ...path, body: { tags } })),
+              async () =>
+                dataOf(api.POST('/api/v1/contacts/{contactId}/tags', { ...path, body: { tags: await tagsIn(text) } })),
               'The tags are added.',
             ).then((isDone) => isDone && form.reset())
           }}
