@@ -90,6 +90,37 @@ consoleTest('the styles of a mail cannot cover the console', async ({ page, visi
   await heading(page, 'Contacts')
 })
 
+consoleTest('the preview keeps the blocks, directions and styles of a mail', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  const html = `<!doctype html><html lang="he" dir="rtl"><head><title>No</title><style>p { color: red }</style></head>
+    <body style="color: rgb(1, 2, 3)"><!-- <p title=" --><article>Block</article><section>Other</section>
+    <ol start="3" type="a"><li>Third</li></ol><table><tr><td valign="top" dir="ltr">Cell</td></tr></table>
+    <p class="a"style="color: rgb(4, 5, 6)">No space</p><p/style='color: rgb(4, 5, 6)'>Slash</p>
+    <p title="a > b" style="color: rgb(4, 5, 6)">Quoted</p><p title=a"b style=color:rgb(4,5,6)>Unquoted</p>
+    <p style="color: rgb(4, 5, 6)" style="color: red">Doubled</p><script>'<p title="'</script>
+    <p STYLE = "color: rgb(4, 5, 6)">After <q>a < b</q></p>{{ unsubscribe_url }}</body></html>`
+  await data('POST', '/newsletters', { name: 'January', subject: 'Hi', html })
+  await visit('/console/newsletters/1')
+  const mail = page.locator('.mail')
+  const styleOf = (text: string) =>
+    mail.getByText(text, { exact: true }).evaluate((one) => {
+      const { color, direction, display, verticalAlign } = getComputedStyle(one)
+      return { color, direction, display, verticalAlign }
+    })
+  for (const text of ['No space', 'Slash', 'Quoted', 'Unquoted', 'Doubled', 'After a < b']) {
+    assert.equal((await styleOf(text)).color, 'rgb(4, 5, 6)', text)
+  }
+  for (const text of ['Block', 'Other']) {
+    const { color, direction, display } = await styleOf(text)
+    assert.deepEqual([color, direction, display], ['rgb(1, 2, 3)', 'rtl', 'block'], text)
+  }
+  const { direction, verticalAlign } = await styleOf('Cell')
+  assert.deepEqual([direction, verticalAlign], ['ltr', 'top'])
+  const list = mail.locator('ol')
+  assert.deepEqual([await list.getAttribute('start'), await list.getAttribute('type')], ['3', 'a'])
+  assert.equal(await mail.getByText('No', { exact: true }).count(), 0)
+})
+
 consoleTest('the topics of an audience say when a list has more than are shown', async ({ page, visit, data }) => {
   await data('POST', '/lists', { name: 'News' })
   await Promise.all(Array.from({ length: 1001 }, (_, n) => data('POST', '/lists/1/topics', { name: `topic ${n}` })))

@@ -16,7 +16,9 @@ interface HTMLElementTagNameMap {
 }
 declare function getComputedStyle(
   element: HTMLElement | SVGElement,
-): Readonly<Record<'outline' | 'direction' | 'backgroundColor' | 'accentColor', string>>
+): Readonly<
+  Record<'accentColor' | 'backgroundColor' | 'color' | 'direction' | 'display' | 'outline' | 'verticalAlign', string>
+>
 
 /** The part of Koa that the tests use. @types/koa does not compile next to Express 5's content-disposition. */
 declare module 'koa' {

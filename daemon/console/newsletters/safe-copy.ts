@@ -3,25 +3,42 @@
  * pictures of other hosts. Styles are set by script, because the policy refuses style attributes in markup.
  */
 export function safeCopy(html: string): Node {
-  const body = document.createElement('div')
-  body.append(...copies(new DOMParser().parseFromString(withInertStyles(html), 'text/html').body))
-  return body
+  return copyOf(new DOMParser().parseFromString(withInertStyles(html), 'text/html').documentElement)[0]!
 }
 
+const words = (text: string): readonly string[] => text.split(/\s+/)
+
 const kept = new Set(
-  'a abbr b blockquote br center code div em font h1 h2 h3 h4 h5 h6 hr i li ol p pre s small span strong sub sup table tbody td tfoot th thead tr u ul'.split(
-    ' ',
-  ),
+  words(`a abbr address b bdi bdo big blockquote br caption center cite code col colgroup dd del div dl dt em figcaption
+    figure font h1 h2 h3 h4 h5 h6 hr i ins kbd li mark ol p pre q s samp small span strike strong sub sup table tbody td
+    tfoot th thead tr tt u ul var wbr`),
 )
-const attributes = ['align', 'bgcolor', 'border', 'cellpadding', 'cellspacing', 'colspan', 'height', 'rowspan', 'width']
-const dropped = new Set(['script', 'style', 'template', 'noscript', 'title', 'iframe', 'object', 'svg', 'math'])
+/** Blocks that become a `div`. As themselves they would be parts of the console's page. */
+const blocks = new Set(
+  words('article aside body details fieldset footer form header hgroup html legend main nav search section summary'),
+)
+const attributes =
+  words(`align bgcolor border cellpadding cellspacing color colspan dir face height lang nowrap reversed
+  rowspan size span start type valign value width`)
+const dropped = new Set(words('head iframe math noscript object svg template'))
 const styleName = 'data-mail-style'
+
+/** A comment, or an element whose content is no markup. */
+const hidden = /<!--(?:-?>|[\s\S]*?(?:--!?>|$))|<(style|script|title)(?=[\s/>])[\s\S]*?(?:<\/\1(?=[\s/>])[^>]*>|$)/gi
+
+/** The name of an attribute and its value, as the standard of HTML reads them. */
+const attribute = /([^\s/>][^\s/>=]*)(\s*=\s*(?:"[^"]*"?|'[^']*'?|[^\s"'>][^\s>]*)?)?/g
+const tag = new RegExp(`(<[a-z][^\\s/>]*)((?:[\\s/]+|${attribute.source})*)`, 'gi')
 
 /** The parser would apply the policy to style attributes, and report each. */
 function withInertStyles(html: string): string {
   return html
-    .replace(/(<[^<>]*?\s)style(\s*=)/gi, `$1${styleName}$2`)
-    .replace(/<\/?style\b[^>]*>/gi, (tag) => (tag.startsWith('</') ? '</template>' : '<template>'))
+    .replace(hidden, '')
+    .replace(tag, (_, start: string, rest: string) => start + rest.replace(attribute, withInertName))
+}
+
+function withInertName(_: string, name: string, value = ''): string {
+  return (name.toLowerCase() === 'style' ? styleName : name) + value
 }
 
 function copies(parent: ParentNode): Node[] {
@@ -35,8 +52,8 @@ function copyOf(element: Element): Node[] {
   const name = element.localName
   if (dropped.has(name)) return []
   if (name === 'img') return [placeholder(element)]
-  if (!kept.has(name)) return copies(element)
-  const copy = document.createElement(name)
+  if (!kept.has(name) && !blocks.has(name)) return copies(element)
+  const copy = document.createElement(kept.has(name) ? name : 'div')
   for (const attribute of attributes) {
     const value = element.getAttribute(attribute)
     if (value !== null) copy.setAttribute(attribute, value)
