@@ -31,12 +31,8 @@ export function Page({
   }, [title])
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    const { activeElement, body } = document
     const isOpened = lastPath !== undefined && lastPath !== location.pathname
-    // The title of a record that is loaded is replaced, and may have had the focus.
-    const isLost = lastPath !== undefined && activeElement === body && navigator.userActivation?.hasBeenActive
-    const isInView = activeElement !== body && activeElement?.closest('main, dialog')
-    if (isLost || (isOpened && !isInView)) heading.current?.focus({ preventScroll: true })
+    if (isOpened && !document.activeElement?.closest('main, dialog')) heading.current?.focus({ preventScroll: true })
     lastPath = location.pathname
   }, [])
   return (

@@ -21,7 +21,10 @@ export function StepForm({ sequenceId, step, cancel, save }: StepFormProps) {
   const [shown, setShown] = useState<Content>(step)
   const place = useRef<HTMLDivElement>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
-  useEffect(() => () => clearTimeout(timer.current), [])
+  useEffect(() => {
+    place.current?.querySelector('input')?.focus()
+    return () => clearTimeout(timer.current)
+  }, [])
   const showLater = () => {
     clearTimeout(timer.current)
     timer.current = setTimeout(() => {

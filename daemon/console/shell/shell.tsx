@@ -4,6 +4,7 @@ import { useLocation } from 'preact-iso'
 import { textColourOn } from '../../pages/colour.ts'
 import { api, dataOf, RequestError } from '../api.ts'
 import { Confirmation, Dialog } from '../parts/dialog.tsx'
+import { keepFocus } from '../parts/focus.ts'
 import { ErrorBox } from '../parts/load.tsx'
 import { Notices } from '../parts/notice.tsx'
 import { Page } from '../parts/page.tsx'
@@ -21,6 +22,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   useEffect(() => listenForKeys((href) => void leaveFor(href)), [])
   useEffect(() => noteView({ url, open: route }), [url])
   useEffect(() => ignoreRepeatedPresses(), [])
+  useEffect(() => keepFocus(), [])
   useEffect(() => setMenuOpen(false), [path])
   useEffect(() => {
     if (!isMenuOpen) return
