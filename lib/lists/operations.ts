@@ -50,7 +50,12 @@ export async function getList(ctx: Context, id: number): Promise<List> {
 /** Locks a list, so that it is not deleted before this transaction ends. @throws MailkeepError `not_found` */
 export async function lockList(tx: Tx, id: number): Promise<void> {
   requireId('listId', id)
-  if (!(await queries.lockList(tx, { client_id: tx.clientId, id }))) throw notFound('list')
+  if ((await lockLists(tx, [id])).length === 0) throw notFound('list')
+}
+
+/** Locks those of the lists that exist, so that they are not deleted before this transaction ends. */
+export async function lockLists(tx: Tx, ids: readonly number[]): Promise<readonly { readonly id: number }[]> {
+  return ids.length === 0 ? [] : await queries.lockLists(tx, { client_id: tx.clientId, ids })
 }
 
 /** Returns the client's lists among these ids, by id. */

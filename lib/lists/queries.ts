@@ -10,13 +10,14 @@ export const findList = statement({ client_id: int, id: int }, (db, p) =>
   db.selectFrom('mailkeep_list').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
 )
 
-/** Locks the list, so that it is not deleted before this transaction ends. */
-export const lockList = statement({ client_id: int, id: int }, (db, p, dialect) =>
+/** Locks the lists by ascending id, so that they are not deleted before this transaction ends. */
+export const lockLists = statement.all({ client_id: int, ids: ints }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_list')
     .select('id')
     .where('client_id', '=', p.client_id)
-    .where('id', '=', p.id)
+    .where(dialect.inList(sql.ref('id'), p.ids))
+    .orderBy('id')
     .modifyEnd(dialect.forUpdate),
 )
 

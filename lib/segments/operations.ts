@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { requireIndexed } from '../attributes/operations.ts'
 import { audit } from '../audit/operations.ts'
-import { type Context, now } from '../context.ts'
+import { type Context, now, type Tx } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
@@ -43,6 +43,18 @@ export async function filtersOfSegment(ctx: Context, id: number): Promise<Segmen
   return parse(SegmentFilters, (await getSegment(ctx, id)).filters)
 }
 
+/** Returns the filters of a segment, which stay as they are until this transaction ends. @throws MailkeepError `not_found` */
+export async function lockFiltersOfSegment(tx: Tx, id: number): Promise<SegmentFilters> {
+  return parse(SegmentFilters, segmentFrom(await lockSegment(tx, id)).filters)
+}
+
+async function lockSegment(tx: Tx, id: number) {
+  requireId('segmentId', id)
+  const row = await queries.lockSegment(tx, { client_id: tx.clientId, id })
+  if (!row) throw notFound('segment')
+  return row
+}
+
 /**
  * Creates a segment: a named set of filters. `contacts.list({ segment: id })` returns its contacts.
  *
@@ -72,13 +84,11 @@ export async function createSegment(ctx: Context, input: SegmentInput): Promise<
 export async function updateSegment(ctx: Context, id: number, input: SegmentChangeInput): Promise<Segment> {
   const { name, filters } = parse(SegmentChange, input)
   return transact(ctx, async (tx) => {
-    requireId('segmentId', id)
-    const key = { client_id: tx.clientId, id }
-    const stored = await queries.lockSegment(tx, key)
-    if (!stored) throw notFound('segment')
+    const stored = await lockSegment(tx, id)
     await requireIndexed(tx, Object.keys(filters?.attributes ?? {}), 'filters.attributes')
     const row = await queries.updateSegment(tx, {
-      ...key,
+      client_id: tx.clientId,
+      id,
       name: name ?? stored.name,
       filters: filters ? textOf(filters, input.filters!) : stored.filters,
     })

@@ -11,7 +11,7 @@ export const findSegment = statement({ client_id: int, id: int }, (db, p) =>
   db.selectFrom('mailkeep_segment').select(columns).where('client_id', '=', p.client_id).where('id', '=', p.id),
 )
 
-/** Locks the segment, so that two changes of different fields do not undo each other. */
+/** Locks the segment, so that it is not changed or deleted before this transaction ends. */
 export const lockSegment = statement({ client_id: int, id: int }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_segment')

@@ -2,8 +2,9 @@
 import { findOwnIds } from '../contacts/filters.ts'
 import type { Context, Tx } from '../context.ts'
 import { invalid, isMailkeepError, MailkeepError } from '../errors.ts'
+import { lockLists } from '../lists/operations.ts'
 import { parse } from '../parse.ts'
-import { filtersOfSegment } from '../segments/operations.ts'
+import { filtersOfSegment, lockFiltersOfSegment } from '../segments/operations.ts'
 import { SegmentFilters } from '../segments/schema.ts'
 import { listPreparing } from './newsletter-queries.ts'
 import type { Audience } from './schema.ts'
@@ -14,21 +15,27 @@ const selecting = ['lists', 'tags', 'topics'] as const
 
 /**
  * Checks that each list, tag, topic and segment of an audience exists, and that no filter is empty. A newsletter to a
- * deleted list would reach no one, and one that excludes a deleted list would reach the excluded contacts.
+ * deleted list would reach no one, and one that excludes a deleted list would reach the excluded contacts. So the segment
+ * and the lists that they exclude are locked until the transaction has started the newsletter.
  *
  * @throws MailkeepError `validation_failed` on the id, as in `audience.lists.0`, or on the empty filter.
  */
-export async function requireAudience(ctx: Context, audience: Audience): Promise<void> {
+export async function requireAudience(tx: Tx, audience: Audience): Promise<void> {
   const empty = emptyFilterOf(audience)
   if (empty) throw invalid(`audience.${empty}`, 'This has no ids and matches no contact: add ids or remove it.')
+  const ofSegment = await requireSegment(tx, audience, lockFiltersOfSegment)
+  await lockLists(
+    tx,
+    [audience, ofSegment].flatMap(({ exclude_lists = [] }) => exclude_lists),
+  )
   for (const field of fields) {
     const ids = audience[field] ?? []
-    const own = new Set(await findOwnIds(ctx, kinds[field], ids))
+    const own = new Set(await findOwnIds(tx, kinds[field], ids))
     const at = ids.findIndex((id) => !own.has(id))
     if (at >= 0)
       throw invalid(`audience.${field}.${at}`, `There is no ${kinds[field]} ${ids[at]}: change the audience.`)
   }
-  const emptyOfSegment = emptyFilterOf(await requireSegment(ctx, audience))
+  const emptyOfSegment = emptyFilterOf(ofSegment)
   if (!emptyOfSegment) return
   throw invalid(
     'audience.segment',
@@ -37,8 +44,12 @@ export async function requireAudience(ctx: Context, audience: Audience): Promise
 }
 
 /** @returns The filters of the segment; none without a segment. @throws MailkeepError `validation_failed` on `audience.segment` */
-export async function requireSegment(ctx: Context, { segment }: Audience): Promise<SegmentFilters> {
-  return segment === undefined ? {} : await requireExists('audience.segment', () => filtersOfSegment(ctx, segment))
+export async function requireSegment(
+  tx: Tx,
+  { segment }: Audience,
+  read: (tx: Tx, id: number) => Promise<SegmentFilters> = filtersOfSegment,
+): Promise<SegmentFilters> {
+  return segment === undefined ? {} : await requireExists('audience.segment', () => read(tx, segment))
 }
 
 function emptyFilterOf(filters: SegmentFilters) {

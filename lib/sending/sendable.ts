@@ -1,6 +1,6 @@
 /** Checks before something is sent: of the content, the sender, and the settings. */
 import { getClient } from '../clients/operations.ts'
-import { type Context, requirePublicUrl } from '../context.ts'
+import { type Context, requirePublicUrl, type Tx } from '../context.ts'
 import { type FieldErrors, type Issue, invalid, isMailkeepError, MailkeepError, nameField } from '../errors.ts'
 import { getIdentity, listIdentities } from '../identities/operations.ts'
 import type { Identity } from '../identities/schema.ts'
@@ -45,11 +45,11 @@ const localSender = 'mailkeep@localhost'
  * @throws MailkeepError `validation_failed` on the field that is wrong, on `mail` or on `public_url`.
  */
 export async function requireReady(
-  ctx: Context,
+  tx: Tx,
   newsletter: Parameters<typeof requireSendable>[1] & { readonly audience: Audience },
 ): Promise<MailSender> {
-  const sender = await requireSendable(ctx, newsletter)
-  await requireAudience(ctx, newsletter.audience)
+  const sender = await requireSendable(tx, newsletter)
+  await requireAudience(tx, newsletter.audience)
   return sender
 }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import pg from 'pg'
 import {
+  type AudienceInput,
   createMailkeep,
   type EventType,
   isMailkeepError,
@@ -316,9 +317,23 @@ onPostgres('while a transaction of the host is open', () => {
   const address = { email: 'old@example.org' }
   const mail = { transport: new CapturingTransport(Date.now), allowUnverified: true }
 
-  async function addNewsletter(client: ReturnType<Mailkeep['forClient']>) {
+  async function addNewsletter(client: ReturnType<Mailkeep['forClient']>, audience: AudienceInput = {}) {
     await client.identities.add({ email: 'news@acme.example', name: 'Acme', status: 'verified' })
-    return await client.newsletters.create({ name: 'News', subject: 'News', html: '{{ unsubscribe_url }}' })
+    return await client.newsletters.create({ name: 'News', subject: 'News', html: '{{ unsubscribe_url }}', audience })
+  }
+
+  /** Opens a mailkeep that can send, with more contacts than one transaction selects. */
+  async function openWithMany(t: TestContext) {
+    const place = await openSeveral(t, 1, { mail, publicUrl: 'https://mail.example.com' })
+    const acme = place.clients[0]!
+    const [everyone, excluded] = [
+      await acme.lists.create({ name: 'Everyone' }),
+      await acme.lists.create({ name: 'Excluded' }),
+    ]
+    const people = Array.from({ length: 501 }, (_, i) => ({ email: `${i}@example.org` }))
+    await acme.contacts.addManyToList(everyone.id, people)
+    await acme.contacts.addToList(excluded.id, people.at(-1)!)
+    return { ...place, acme, everyone, excluded }
   }
 
   test('a batch finds a contact whose address is changed there by its id', async (t) => {
@@ -375,6 +390,52 @@ onPostgres('while a transaction of the host is open', () => {
     await commit()
     const { status, counts } = await cancelled
     assert.deepEqual([status, counts.pending, counts.skipped], ['cancelled', 0, 1])
+  })
+
+  test('a list that a newsletter or its segment excludes is not deleted while it is sent there', async (t) => {
+    for (const bySegment of [false, true]) {
+      const place = await openWithMany(t)
+      const { acme, everyone, excluded } = place
+      const filters = { exclude_lists: [excluded.id] }
+      const segment = await acme.segments.create({ name: 'Others', filters })
+      const newsletter = await addNewsletter(acme, {
+        lists: [everyone.id],
+        ...(bySegment ? { segment: segment.id } : filters),
+      })
+      const { client, commit } = await beginHosted(t, place)
+      await client.newsletters.send(newsletter.id)
+      const deleted = acme.lists.delete(excluded.id).then(() => 'deleted', codeOf)
+      await untilLocked(place.ask)
+      await commit()
+      assert.equal(await deleted, 'conflict')
+    }
+  })
+
+  test('a newsletter is not sent if the list that it excludes is deleted there', async (t) => {
+    const place = await openWithMany(t)
+    const { acme, everyone, excluded } = place
+    const newsletter = await addNewsletter(acme, { lists: [everyone.id], exclude_lists: [excluded.id] })
+    const { client, commit } = await beginHosted(t, place)
+    await client.lists.delete(excluded.id)
+    const sent = acme.newsletters.send(newsletter.id).then(() => 'sent', codeOf)
+    await untilLocked(place.ask)
+    await commit()
+    assert.equal(await sent, 'validation_failed')
+  })
+
+  test('a newsletter is sent with the filters that its segment gets there', async (t) => {
+    const place = await openWithMany(t)
+    const { acme, everyone, excluded } = place
+    const segment = await acme.segments.create({ name: 'Others', filters: { lists: [everyone.id] } })
+    const newsletter = await addNewsletter(acme, { segment: segment.id })
+    const { client, commit } = await beginHosted(t, place)
+    await client.segments.update(segment.id, { filters: { lists: [everyone.id], exclude_lists: [excluded.id] } })
+    const sent = acme.newsletters.send(newsletter.id)
+    await untilLocked(place.ask)
+    await commit()
+    await sent
+    await place.all[0]!.deliverDue()
+    assert.equal((await acme.newsletters.get(newsletter.id)).counts.recipients, 500)
   })
 
   test('an attribute is declared, and a contact changed there gets a new tag', async (t) => {
