@@ -79,8 +79,9 @@ export const changeUncertain = statement(
       .where(dialect.inList(sql.ref('id'), p.ids)),
 )
 
-const ofContact = (p: { target: unknown; limit: unknown }) =>
-  sql`select id from mailkeep_message where contact_id = ${p.target} order by id limit ${p.limit}`
+/** Pending messages come first: the claim would skip those of a merged contact, because the contact is gone. */
+const ofContact = (p: { target: unknown; limit: unknown }) => sql`select id from mailkeep_message
+  where contact_id = ${p.target} order by case status when 'pending' then 0 else 1 end, id limit ${p.limit}`
 
 /** Removes what the messages of an erased contact say about it. The counts of their newsletters stay. */
 export const eraseMessagesOfContact: BatchStep = statement.affected(

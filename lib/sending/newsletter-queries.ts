@@ -108,6 +108,13 @@ export const setSegmentFilters = statement({ ...key, segment_filters: text }, (d
     .where('id', '=', p.id),
 )
 
+/** Takes the lock of a client's recipients until the transaction ends. */
+export const lockRecipients = statement(
+  { name: text },
+  (_, p, dialect, { shared }) => (shared ? dialect.lockShared!(p.name) : dialect.lock!(p.name)),
+  ['shared'],
+)
+
 /** The kind of the job that chooses the recipients of a newsletter. */
 export const prepareNewsletter = 'prepare newsletter'
 

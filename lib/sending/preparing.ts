@@ -31,12 +31,21 @@ export function unchangedState(tx: Tx, id: number) {
   return { client_id: tx.clientId, id, now: now(tx), ...none }
 }
 
+/**
+ * Waits until no merge is under way when a newsletter starts, and the reverse. If neither transaction saw the other, the
+ * newsletter would write to a contact that is gone. Merges do not wait for each other.
+ */
+async function lockRecipients(tx: Tx, { shared }: { readonly shared: boolean }): Promise<void> {
+  if (tx.storage.dialect.lock) await queries.lockRecipients(tx, { name: `recipients ${tx.clientId}` }, { shared })
+}
+
 /** Starts a newsletter. The first batch of messages is written in this transaction. */
 export async function startNow(
   tx: Tx,
   { id }: { readonly id: number },
   identityId: number | null,
 ): Promise<Newsletter> {
+  await lockRecipients(tx, { shared: false })
   const started_at = now(tx)
   const change = { ...unchangedState(tx, id), status: 'sending' as const, from_identity_id: identityId, started_at }
   const { audience } = newsletterFrom((await queries.updateState(tx, change))!)
@@ -97,6 +106,7 @@ export async function prepareBatch(tx: Tx, { targetId: newsletter_id, state }: J
  * merged. The merge moves them to the contact that stays, whose own turn may be over.
  */
 export async function prepareMerged(tx: Tx, contactId: number): Promise<void> {
+  await lockRecipients(tx, { shared: true })
   for (const { id } of await queries.listPreparing(tx, { client_id: tx.clientId })) {
     const newsletter = (await queries.lockNewsletter(tx, { client_id: tx.clientId, id }))!
     const job = await findPendingJob(tx, prepareNewsletter, id)

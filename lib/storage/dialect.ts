@@ -97,6 +97,8 @@ export interface Dialect {
   tryLock?(name: Expression<unknown>): RawBuilder<{ taken: boolean }>
   /** As `tryLock`, but waits for the lock. */
   lock?(name: Expression<unknown>): RawBuilder<unknown>
+  /** As `lock`, but others may share the lock. */
+  lockShared?(name: Expression<unknown>): RawBuilder<unknown>
   /** Begins a statement that must be planned with its values, because their frequency decides which index to scan. */
   readonly customPlan: RawBuilder<unknown>
   /** JSON as text, for a column of a result. */

@@ -438,6 +438,60 @@ onPostgres('while a transaction of the host is open', () => {
     assert.equal((await acme.newsletters.get(newsletter.id)).counts.recipients, 500)
   })
 
+  test('a newsletter and a merge of its recipient wait for each other, and the person gets the newsletter', async (t) => {
+    for (const first of ['merge', 'send'] as const) {
+      const place = await openSeveral(t, 1, { mail, publicUrl: 'https://mail.example.com' })
+      const acme = place.clients[0]!
+      const list = await acme.lists.create({ name: 'News' })
+      const { contact } = await acme.contacts.addToList(list.id, address)
+      const kept = (await acme.contacts.upsert({ email: `${first}@example.org` })).contact
+      const newsletter = await addNewsletter(acme, { lists: [list.id] })
+      const { client, commit } = await beginHosted(t, place)
+      const merge = (on: typeof client) => on.contacts.merge(contact.id, { into: kept.id })
+      const send = (on: typeof client) => on.newsletters.send(newsletter.id)
+      await (first === 'merge' ? merge(client) : send(client))
+      const second = first === 'merge' ? send(acme) : merge(acme)
+      await untilLocked(place.ask)
+      await commit()
+      await second
+      await place.all[0]!.deliverDue()
+      const messages = (await acme.newsletters.messages(newsletter.id)).data
+      assert.deepEqual(
+        messages.map(({ contact_email, status }) => [contact_email, status]),
+        [[`${first}@example.org`, 'sent']],
+      )
+    }
+  })
+
+  test('a merge of a contact with many messages moves the message that waits, so that the claim does not skip it', async (t) => {
+    const place = await openSeveral(t, 1, { mail, publicUrl: 'https://mail.example.com' })
+    const acme = place.clients[0]!
+    const old = (await acme.contacts.upsert(address)).contact
+    const newsletter = await addNewsletter(acme)
+    const columns = 'client_id, uuid, created_at, contact_id, newsletter_id, status, attempts, due_at'
+    await place.ask(`insert into mailkeep_message (${columns}) select client_id, gen_random_uuid(), created_at, ${old.id},
+      1000 + n, 'sent', 1, created_at from mailkeep_newsletter, generate_series(1, 501) as n`)
+    await acme.newsletters.send(newsletter.id)
+    const kept = (await acme.contacts.upsert({ email: 'kept@example.org' })).contact
+    const { client, commit } = await beginHosted(t, place) // no job runs before its commit
+    await client.contacts.merge(old.id, { into: kept.id })
+    const [message] = (await client.newsletters.messages(newsletter.id)).data
+    await commit()
+    assert.equal(message!.contact_id, kept.id)
+  })
+
+  test('merges do not wait for each other', async (t) => {
+    const place = await openSeveral(t)
+    const [acme] = place.clients
+    const add = async (name: string) => (await acme!.contacts.upsert({ email: `${name}@example.org` })).contact.id
+    const ids = [await add('a'), await add('b'), await add('c'), await add('d')] as const
+    const { client, commit } = await beginHosted(t, place)
+    await client.contacts.merge(ids[0], { into: ids[1] })
+    await acme!.contacts.merge(ids[2], { into: ids[3] })
+    await commit()
+    assert.equal(await acme!.contacts.count(), 2)
+  })
+
   test('an attribute is declared, and a contact changed there gets a new tag', async (t) => {
     const place = await openSeveral(t)
     const [acme] = place.clients

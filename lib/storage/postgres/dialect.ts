@@ -97,6 +97,7 @@ export const dialect: Dialect = {
   forUpdate: sql`for no key update`, // lets other transactions insert rows that reference these
   tryLock: (name) => sql`select pg_try_advisory_xact_lock(${lockId(name)}) as taken`,
   lock: (name) => sql`select pg_advisory_xact_lock(${lockId(name)})`,
+  lockShared: (name) => sql`select pg_advisory_xact_lock_shared(${lockId(name)})`,
   customPlan: sql.raw(customPlanMark),
   jsonText: (json) => sql<string>`cast(${json} as text)`,
 }
