@@ -54,12 +54,16 @@ function eraseEvents(events: (p: BatchSlots) => RawBuilder<unknown>): BatchStep 
     (_, p) => sql`update mailkeep_attempt set response_body = null, error = null
       where delivery_id in (select id from mailkeep_delivery where event_id in (${events(p)}))`,
   )
-  /** Logs running attempts as interrupted. They were counted, but lose their claim and so cannot record their outcome. */
+  /**
+   * Logs running attempts as interrupted. They were counted, but lose their claim and so cannot record their outcome. Locks
+   * all deliveries that are about to fail, so that no further attempt begins.
+   */
   const recordInterruptedAttempts = statement(
     { ...batch, now: time, error: text },
-    (_, p) => sql`insert into mailkeep_attempt (delivery_id, number, client_id, started_at, error)
-      select id, attempts, client_id, ${p.now}, ${p.error} from mailkeep_delivery
-      where event_id in (${events(p)}) and status in ('pending', 'held') and claim is not null
+    (_, p, dialect) => sql`with failing as (select id, attempts, client_id, claim from mailkeep_delivery
+        where event_id in (${events(p)}) and status in ('pending', 'held') ${dialect.forUpdate})
+      insert into mailkeep_attempt (delivery_id, number, client_id, started_at, error)
+      select id, attempts, client_id, ${p.now}, ${p.error} from failing where claim is not null
       on conflict do nothing`,
   )
   const failErasedDeliveries = statement(

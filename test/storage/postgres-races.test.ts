@@ -605,6 +605,25 @@ onPostgres('closing', () => {
   })
 })
 
+onPostgres('a delivery that is claimed while its contact is erased', () => {
+  test('has its attempt in the log', async (t) => {
+    const { clients, ask, url, schema } = await openSeveral(t)
+    const [acme] = clients
+    await acme!.webhooks.createEndpoint({ url: 'http://127.0.0.1:9/', events: ['contact.created'] })
+    const { contact } = await acme!.contacts.upsert({ email: 'a@example.org' })
+    const other = await beginOther(t, { url, schema })
+    await other.query(`update mailkeep_delivery set claim = 'claim', claimed_at = now(), attempts = attempts + 1,
+      lease_until = now() + interval '1 minute'`)
+    const erased = acme!.contacts.delete(contact.id)
+    await untilLocked(ask)
+    await other.query('commit')
+    await erased
+    const [delivery] = (await acme!.webhooks.listAllDeliveries({})).data
+    const { status, attempts, attempt_log } = await acme!.webhooks.getDelivery(delivery!.endpoint_id, delivery!.id)
+    assert.deepEqual([status, attempts, attempt_log.map(({ number }) => number)], ['failed', 1, [1]])
+  })
+})
+
 onPostgres('an endpoint that is enabled again', () => {
   test('waits for a transaction that is holding its deliveries: otherwise a rollback would let them be sent', async (t) => {
     const { all, clients, ask, url, schema } = await openSeveral(t)
