@@ -127,7 +127,8 @@ export function noTransaction(cause?: unknown): MailkeepError {
 export function transactionEnded(cause?: unknown): MailkeepError {
   const message =
     "The host's transaction has ended: await every call before COMMIT or ROLLBACK, and call using() again in each transaction. " +
-    'A synchronous transaction function, as db.transaction(fn) of better-sqlite3 and Drizzle, cannot be used: run BEGIN and COMMIT yourself.'
+    'A synchronous transaction function, as db.transaction(fn) of better-sqlite3 and Drizzle, cannot be used: run BEGIN and COMMIT yourself. ' +
+    'On SQLite, a rollback to a savepoint from before using() has the same effect: call using() again after it.'
   return invalid('transaction', message, cause)
 }
 

@@ -367,8 +367,13 @@ const handles: Record<string, (t: TestContext) => { handle: Database.Database; s
   },
 }
 
-for (const [name, makeHandle] of Object.entries(handles)) {
-  describe(`a better-sqlite3 handle ${name}, whose transaction ends before a call has`, () => {
+/** Numbers of transactions with `using()` that the handle has committed before. */
+const commits = [0, 1]
+
+for (const [name, makeHandle, committed] of Object.entries(handles).flatMap((one) =>
+  commits.map((committed) => [...one, committed] as const),
+)) {
+  describe(`a better-sqlite3 handle ${name}, with ${committed} commits, whose transaction ends before a call has`, () => {
     const openHandle = async (t: TestContext) => {
       const { handle, source } = makeHandle(t)
       const mailkeep = await createMailkeep({ database: source, encryptionKey: key })
@@ -376,6 +381,11 @@ for (const [name, makeHandle] of Object.entries(handles)) {
       const { id } = await mailkeep.clients.create({ name: 'Acme' })
       const acme = mailkeep.forClient(id)
       const list = await acme.lists.create({ name: 'News' })
+      for (let n = 0; n < committed; n++) {
+        handle.exec('begin immediate')
+        await mailkeep.using(handle).clients.list()
+        handle.exec('commit')
+      }
       const save = (within: ReturnType<Mailkeep['using']>, email = 'ada@example.org') =>
         within.forClient(id).contacts.addToList(list.id, { email, tags: ['vip'] })
       const stored = async () => ({
@@ -425,6 +435,21 @@ for (const [name, makeHandle] of Object.entries(handles)) {
       assert.deepEqual((await stored()).contacts, ['bob@example.org'])
     })
 
+    test('a call that was not awaited before a rollback is refused in the next transaction, with or without using()', async (t) => {
+      const { handle, mailkeep, save, stored } = await openHandle(t)
+      handle.exec('begin immediate')
+      const within = [mailkeep.using(handle), mailkeep.using(handle)]
+      handle.exec('rollback; begin immediate')
+      await assert.rejects(save(within[0]!), refused)
+      await save(mailkeep.using(handle), 'bob@example.org')
+      for (const one of within) await assert.rejects(save(one), refused)
+      handle.exec('commit; begin immediate')
+      await save(mailkeep.using(handle), 'cid@example.org')
+      for (const one of within) await assert.rejects(save(one), refused)
+      handle.exec('commit')
+      assert.deepEqual((await stored()).contacts, ['bob@example.org', 'cid@example.org'])
+    })
+
     test('a synchronous transaction function cannot be used', async (t) => {
       const { handle, mailkeep, save, stored } = await openHandle(t)
       let late: Promise<unknown> | undefined
@@ -445,8 +470,23 @@ for (const [name, makeHandle] of Object.entries(handles)) {
       await save(first, 'cid@example.org')
       handle.exec('rollback to host; release host')
       await save(first, 'dan@example.org')
+      await save(mailkeep.using(handle), 'eve@example.org')
+      await save(first, 'fay@example.org')
       handle.exec('commit')
-      assert.deepEqual((await stored()).contacts, ['ada@example.org', 'dan@example.org'])
+      const left = ['ada', 'dan', 'eve', 'fay'].map((who) => `${who}@example.org`)
+      assert.deepEqual((await stored()).contacts, left)
+    })
+
+    test('a rollback to a savepoint from before using() ends it with a message that says so', async (t) => {
+      const { handle, mailkeep, save, stored } = await openHandle(t)
+      handle.exec('begin immediate; savepoint host')
+      const within = mailkeep.using(handle)
+      await save(within)
+      handle.exec('rollback to host')
+      await assert.rejects(save(within), /savepoint from before using\(\)/)
+      await save(mailkeep.using(handle), 'bob@example.org')
+      handle.exec('commit')
+      assert.deepEqual((await stored()).contacts, ['bob@example.org'])
     })
   })
 }

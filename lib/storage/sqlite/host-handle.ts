@@ -13,40 +13,79 @@ type Handle = SqliteHandle & { readonly open: boolean }
 export type IsSameDatabase = (handle: { readonly name: string; readonly memory: boolean }) => boolean
 
 /**
- * A handle with a transaction that the host began. Before each statement, it checks that the same transaction is still
- * open. After a ROLLBACK, SQLite would run the statement in its own transaction and commit it.
- *
- * The transaction is marked with the `user_version` of the connection's temporary database. That value is part of the
- * transaction: ROLLBACK removes it, and a later BEGIN does not restore it. A COMMIT is detected because the next
- * statement finds no open transaction.
+ * Number of `using()` calls after which a transaction is forgotten. Rows that were committed are of no use, but SQLite does
+ * not report a COMMIT.
  */
-class MarkedTransaction implements Connection {
+const maxRows = 100_000
+
+/**
+ * A handle of the host. Each `using()` inserts a row with a new id into a temporary table. ROLLBACK removes the row, and a
+ * later BEGIN does not restore it. A COMMIT keeps it, so it is detected only while no transaction is open.
+ */
+class HostHandle {
+  readonly connection: PreparedConnection
   readonly #handle: Handle
-  readonly #connection: PreparedConnection
-  readonly #mark = randomInt(1, 2 ** 31)
-  readonly #readMark: { get(): unknown }
-  #ended = false
+  readonly #insert: { run(id: number): unknown }
+  readonly #delete: { run(from: number, to: number): unknown }
+  readonly #find: { get(id: number): unknown }
+  /** Random at first, because another copy of mailkeep may use the same handle. */
+  #lastId = randomInt(2 ** 47)
 
-  constructor(handle: Handle, connection: PreparedConnection) {
+  constructor(handle: Handle) {
+    this.connection = new PreparedConnection(handle)
     this.#handle = handle
-    this.#connection = connection
-    handle.exec(`pragma temp.user_version = ${this.#mark}`)
-    this.#readMark = handle.prepare('pragma temp.user_version').pluck()
+    this.#createTable()
+    this.#insert = handle.prepare('insert into temp.mailkeep_host_transaction values (?)')
+    this.#delete = handle.prepare('delete from temp.mailkeep_host_transaction where id between ? and ?')
+    this.#find = handle.prepare('select 1 from temp.mailkeep_host_transaction where id = ?')
   }
 
-  get isOpen(): boolean {
-    this.#ended ||= !this.#handle.open || !this.#handle.inTransaction || Number(this.#readMark.get()) !== this.#mark
-    return !this.#ended
+  adopt(): HostTransaction {
+    this.#createTable()
+    const id = ++this.#lastId
+    this.#insert.run(id)
+    this.#delete.run(id - 2 * maxRows, id - maxRows)
+    return new HostTransaction(this, id)
   }
 
-  run<R>(query: Query): QueryResult<R> {
-    if (!this.isOpen) throw transactionEnded()
-    return this.#connection.run(query)
+  /** Whether the transaction in which `using()` inserted the id is open. */
+  isOpen(id: number): boolean {
+    if (!this.#handle.open || !this.#handle.inTransaction) return false
+    try {
+      return this.#find.get(id) !== undefined
+    } catch {
+      return false // ROLLBACK has removed the table
+    }
+  }
+
+  /** Needed again after a ROLLBACK of the transaction that created it. */
+  #createTable(): void {
+    this.#handle.exec('create table if not exists temp.mailkeep_host_transaction (id integer primary key)')
   }
 }
 
-const statements = new WeakMap<Handle, PreparedConnection>()
-const transactions = new WeakMap<Handle, MarkedTransaction>()
+/**
+ * A transaction that the host began. Before each statement, it checks that the same transaction is still open. After a
+ * ROLLBACK, SQLite would run the statement in its own transaction and commit it.
+ */
+class HostTransaction implements Connection {
+  readonly #host: HostHandle
+  readonly #id: number
+  #ended = false
+
+  constructor(host: HostHandle, id: number) {
+    this.#host = host
+    this.#id = id
+  }
+
+  run<R>(query: Query): QueryResult<R> {
+    this.#ended ||= !this.#host.isOpen(this.#id)
+    if (this.#ended) throw transactionEnded()
+    return this.#host.connection.run(query)
+  }
+}
+
+const hostHandles = new WeakMap<Handle, HostHandle>()
 
 /**
  * Returns the transaction that is open on a better-sqlite3 handle. The host may use any kind of BEGIN, but only BEGIN
@@ -66,18 +105,10 @@ export function adoptHandle(handle: unknown, isSameDatabase: IsSameDatabase): Co
   if (column(handle, 'pragma foreign_keys')[0] !== '1') {
     throw invalid('transaction', "mailkeep needs foreign keys: run 'pragma foreign_keys = on' before BEGIN.")
   }
-  const known = transactions.get(handle)
-  if (known?.isOpen) return known
-  const connection = statements.get(handle) ?? new PreparedConnection(handle)
-  statements.set(handle, connection)
-  const transaction = beginMarked(handle, connection)
-  transactions.set(handle, transaction)
-  return transaction
-}
-
-function beginMarked(handle: Handle, connection: PreparedConnection): MarkedTransaction {
   try {
-    return new MarkedTransaction(handle, connection)
+    const host = hostHandles.get(handle) ?? new HostHandle(handle)
+    hostHandles.set(handle, host)
+    return host.adopt()
   } catch (error) {
     throw isIterating(error) ? stillIterating(error) : error
   }
