@@ -2,7 +2,7 @@
 
 import type { CallOptions, Listing, Page, QueryOf, Resources } from './methods.ts'
 import { answeredWithContact, operations, withoutKey } from './operations.ts'
-import { type ClientOptions, type Settings, settingsOf } from './options.ts'
+import { type ClientOptions, callOptionsOf, check, type Settings, settingsOf } from './options.ts'
 import { notOfApi, type Request, send } from './request.ts'
 
 export type { CallOptions, Listing, Page } from './methods.ts'
@@ -63,28 +63,40 @@ export function createClient(options: ClientOptions): Client {
 
 type Query = Readonly<Record<string, unknown>>
 
+type BodyOptions = CallOptions & { readonly query?: Query }
+
 function methodOf(settings: Settings, route: string) {
   const [method = '', path = ''] = route.split(' ')
   const idCount = path.split('{').length - 1
+  const takesKey = method === 'POST' && !withoutKey.has(route)
+  const isDeletion = method === 'DELETE' && !answeredWithContact.has(route)
+  const send = async (ids: readonly unknown[], body: unknown, options: unknown) => {
+    const { signal, query, idempotencyKey } = callOptionsOf<BodyOptions>(options, ['query'])
+    const headers = takesKey ? { 'Idempotency-Key': idempotencyKey ?? randomKey() } : {}
+    return await call(settings, { method, path, ids, query, body, headers, signal, isDeletion })
+  }
   return (...args: unknown[]) => {
     const ids = args.slice(0, idCount)
-    const [input, callOptions = {}] = args.slice(idCount) as [unknown, (CallOptions & { query?: Query })?]
-    const { signal, idempotencyKey, query } = callOptions
-    if (method === 'GET') return listing(settings, { method, path, ids, signal }, input as Query)
-    const takesKey = method === 'POST' && !withoutKey.has(route)
-    const headers = takesKey ? { 'Idempotency-Key': idempotencyKey ?? crypto.randomUUID() } : {}
-    const isDeletion = method === 'DELETE' && !answeredWithContact.has(route)
-    return call(settings, { method, path, ids, query, body: input, headers, signal, isDeletion })
+    const [input, options] = args.slice(idCount)
+    if (method !== 'GET') return send(ids, input, options)
+    const read = async (query: Query | undefined) => {
+      const { signal } = callOptionsOf(options)
+      return (await call(settings, { method, path, ids, query, signal })) as Page<unknown>
+    }
+    return listing(read, input as Query)
   }
 }
 
+/** Not `crypto.randomUUID()`, which pages over plain http do not have. */
+function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
 function fileMethods(settings: Settings): FileMethods {
-  async function upload(
-    path: string,
-    ids: readonly unknown[],
-    body: ImportFile,
-    { format = 'csv', query, signal }: ImportOptions = {},
-  ) {
+  async function upload(path: string, ids: readonly unknown[], body: ImportFile, options: ImportOptions | undefined) {
+    const { format = 'csv', query, signal } = callOptionsOf<ImportOptions>(options, ['query', 'format'])
+    check(format === 'csv' || format === 'ndjson', 'format must be csv or ndjson.')
+    check(isFile(body), 'file must be a text, a File, a Blob or a ReadableStream.')
     const headers = { 'Content-Type': format === 'csv' ? 'text/csv' : 'application/x-ndjson' }
     const request = { method: 'POST', path, ids, query, body, headers, signal, isFile: true }
     return (await call(settings, request)) as ImportCounts
@@ -92,18 +104,27 @@ function fileMethods(settings: Settings): FileMethods {
   return {
     import: (listId, file, importOptions) => upload('/lists/{listId}/contacts/import', [listId], file, importOptions),
     restore: (file, importOptions) => upload('/contacts/import', [], file, importOptions),
-    export: (query, { signal } = {}) => {
+    async export(query, options) {
+      const { signal } = callOptionsOf(options)
       const headers = { Accept: '*/*' }
       const path = '/contacts/export'
       const request = { method: 'GET', path, query, headers, signal, isFile: true }
-      return send(settings, request, (response) => response)
+      return await send(settings, request, (response) => response)
     },
   }
 }
 
+/** Whether `fetch` can send it as it is. Another copy of a class, as in a browser's frame, has the same tag. */
+function isFile(value: unknown): boolean {
+  const [, tag = ''] = /^\[object (\w+)\]$/.exec(Object.prototype.toString.call(value)) ?? []
+  return /^(String|File|Blob|ReadableStream|Uint8Array|ArrayBuffer)$/.test(tag)
+}
+
 /** Sends the request for a page at once. Iterating sends those for the following pages. */
-function listing(settings: Settings, request: Request, query?: Query): Listing<unknown> {
-  const read = (of: Query | undefined) => call(settings, { ...request, query: of }) as Promise<Page<unknown>>
+function listing(
+  read: (query: Query | undefined) => Promise<Page<unknown>>,
+  query: Query | undefined,
+): Listing<unknown> {
   const first = read(query)
   async function* records() {
     for (let page = await first; ; ) {

@@ -1,3 +1,5 @@
+import type { CallOptions } from './methods.ts'
+
 /** Options of `createClient`. */
 export interface ClientOptions {
   /** Where the daemon answers, without `/api/v1`: `https://mail.example.org`. */
@@ -34,6 +36,28 @@ export function settingsOf(options: ClientOptions): Settings {
 /** `fetch` refuses a URL with a user, and a query would end up before the path. */
 function isBaseUrl(value: unknown): boolean {
   return typeof value === 'string' && /^https?:\/\/[^\s?#@/]+(\/[^\s?#]*)?$/i.test(value) && URL.canParse(value)
+}
+
+/**
+ * Returns the options of one call.
+ *
+ * @param others Names that the call takes besides those of every call.
+ * @throws TypeError: an option is wrong or unknown.
+ */
+export function callOptionsOf<Options extends CallOptions>(
+  given: unknown = {},
+  others: readonly (keyof Options & string)[] = [],
+): Options {
+  const known: readonly string[] = ['signal', 'idempotencyKey', ...others]
+  const isObject = typeof given === 'object' && given !== null && !Array.isArray(given)
+  check(isObject, `The options must be an object. Known: ${known.join(', ')}.`)
+  for (const name in given as object) {
+    check(known.includes(name), `There is no ${name} here. Known: ${known.join(', ')}.`)
+  }
+  const { signal } = given as CallOptions
+  // Not by its class: a page or a test may have another copy of it.
+  check(signal === undefined || typeof signal?.addEventListener === 'function', 'signal must be an AbortSignal.')
+  return given as Options
 }
 
 /** @throws TypeError: the caller has made a mistake. */

@@ -1,3 +1,4 @@
+import { type TimeLimit, timeLimit } from '../../lib/time-limit.ts'
 import { check, type Settings } from './options.ts'
 import { urlOf } from './url.ts'
 
@@ -43,7 +44,7 @@ const maxPauseMs = 60_000
  * Sends a request. Repeats it after a network fault, 429 and 503, with exponential backoff or after `Retry-After`.
  *
  * @param read Reads the answer. A network fault while it reads is one of the attempt.
- * @throws ApiError: the API refused it; TypeError: an id, a parameter, the key or the signal is wrong; the fault of
+ * @throws ApiError: the API refused it; TypeError: an id, a parameter or the key is wrong; the fault of
  *   `fetch`; the signal's reason.
  */
 export async function send<T>(
@@ -62,9 +63,10 @@ export async function send<T>(
   let isAnswerLost = false
   for (let attempt = 0; ; attempt++) {
     const isLast = attempt >= retries || body instanceof ReadableStream // which is used up
-    const init = initOf(settings, request, body)
+    const limit = limitOf(settings, request)
+    let retryAfter: string | null = null
     try {
-      const response = await fetch(url, init)
+      const response = await fetch(url, initOf(settings, request, body, limit.signal))
       if (response.ok) return await read(response)
       const isBusy = response.status === 503 || (attempt > 0 && isStillRunning(request, response))
       const mayRepeat = response.status === 429 || (isBusy && isRepeatable)
@@ -76,12 +78,14 @@ export async function send<T>(
         return await read(new Response(null, { status: 204 }))
       }
       await response.body?.cancel()
-      await pause(pauseMs(attempt, response.headers.get('retry-after')), request.signal)
+      retryAfter = response.headers.get('retry-after')
     } catch (error) {
       if (error instanceof ApiError || isLast || !isRepeatable || request.signal?.aborted) throw error
       isAnswerLost = true
-      await pause(pauseMs(attempt, null), request.signal)
+    } finally {
+      limit.end()
     }
+    await pause(pauseMs(attempt, retryAfter), request.signal)
   }
 }
 
@@ -94,12 +98,17 @@ function bodyOf({ body, isFile }: Request): NonNullable<RequestInit['body']> | u
   return isFile ? (body as NonNullable<RequestInit['body']>) : JSON.stringify(body)
 }
 
+/** Limits one attempt. A file has the caller's own signal, because its answer is read after the attempt. */
+function limitOf({ timeoutMs }: Settings, { signal, isFile }: Request): Partial<TimeLimit> & Pick<TimeLimit, 'end'> {
+  return isFile ? { ...(signal && { signal }), end: () => {} } : timeLimit(timeoutMs, signal)
+}
+
 function initOf(
-  { token, timeoutMs }: Settings,
-  { method, headers, signal, isFile }: Request,
+  { token }: Settings,
+  { method, headers, isFile }: Request,
   body: ReturnType<typeof bodyOf>,
+  signal: AbortSignal | undefined,
 ): RequestInit {
-  const signals = [signal, isFile ? undefined : AbortSignal.timeout(timeoutMs)].filter((one) => !!one)
   const json = !isFile && body !== undefined
   return {
     method,
@@ -113,7 +122,7 @@ function initOf(
     },
     body: body ?? null,
     ...(body instanceof ReadableStream && { duplex: 'half' }),
-    signal: AbortSignal.any(signals),
+    signal: signal ?? null,
   }
 }
 

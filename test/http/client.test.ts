@@ -1,6 +1,6 @@
 /** The client of the HTTP API: typed, with retries and iteration over pages. */
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
+import { getEventListeners, once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import { answeredWithContact, files, operations, withoutKey } from '../../daemon
 import { test } from '../support/databases.ts'
 import { overHttp } from '../support/harness.ts'
 
-const maxBundleBytes = 10_000
+const maxBundleBytes = 12_000
 
 overHttp('the client', (open) => {
   test('does the work of a first session, with the types of the API', async (t) => {
@@ -225,6 +225,50 @@ describe('a request of the client', () => {
     assert.equal(server.count(), 1)
   })
 
+  test('is aborted after timeoutMs, also while the process allocates memory', { timeout: 20_000 }, async (t) => {
+    const server = await serve(t, () => {})
+    const { tags } = createClient({ ...server.options, timeoutMs: 500, retries: 0 })
+    const allocating = setInterval(() => Array.from({ length: 200_000 }, (_, i) => ({ i })), 20)
+    t.after(() => clearInterval(allocating))
+    await assert.rejects(async () => await tags.list(), { name: 'TimeoutError' })
+    assert.equal(server.count(), 1)
+  })
+
+  test('leaves nothing on a signal that is used for many calls', async (t) => {
+    const server = await serve(t, (res) => res.end('{"data":[],"meta":{}}'))
+    const { signal } = new AbortController()
+    const { tags } = createClient(server.options)
+    for (let n = 0; n < 20; n++) await tags.list({}, { signal })
+    assert.equal(getEventListeners(signal, 'abort').length, 0)
+  })
+
+  test('is aborted by its signal at once', async (t) => {
+    const server = await serve(t, () => {})
+    const { tags, contacts } = createClient(server.options)
+    const reason = new Error('enough')
+    const abort = new AbortController()
+    const { signal } = abort
+    const calls = [tags.list({}, { signal }), tags.create({ name: 'x' }, { signal }), contacts.export({}, { signal })]
+    while (server.count() < 3) await new Promise((resolve) => setImmediate(resolve))
+    abort.abort(reason)
+    for (const call of [...calls, tags.list({}, { signal })]) await assert.rejects(async () => await call, reason)
+    assert.equal(server.count(), 3)
+  })
+
+  test('has an idempotency key also on a page over plain http, where crypto.randomUUID is missing', async (t) => {
+    Object.assign(crypto, { randomUUID: undefined })
+    t.after(() => Reflect.deleteProperty(crypto, 'randomUUID'))
+    const keys: unknown[] = []
+    const server = await serve(t, (res, _, req) => {
+      keys.push(req.headers['idempotency-key'])
+      res.writeHead(201).end('{"data":{"id":1}}')
+    })
+    const { tags } = createClient(server.options)
+    for (const name of ['a', 'b']) await tags.create({ name })
+    assert.equal(new Set(keys).size, 2)
+    for (const key of keys) assert.match(String(key), /^[!-~]{32,255}$/)
+  })
+
   test('gives up after the given number of retries', async (t) => {
     const server = await serve(t, (res) => res.writeHead(503).end(limited))
     await assert.rejects(async () => await createClient({ ...server.options, retries: 1 }).tags.list(), {
@@ -338,7 +382,43 @@ describe('a mistake of the client’s caller', () => {
         /^TypeError: idempotencyKey must be 1 to 255/,
       )
     }
-    await assert.rejects(tags.create({ name: 'x' }, { signal: 5 as never }), TypeError)
+    for (const signal of [5, null, {}]) {
+      await assert.rejects(
+        tags.create({ name: 'x' }, { signal: signal as never }),
+        /^TypeError: signal must be an Abort/,
+      )
+    }
+    assert.equal(count(), 0)
+  })
+
+  test('in the options of a call rejects it before it is sent', async () => {
+    const { client, count } = unsent()
+    const { contacts, tags } = client
+    const calls: readonly (readonly [known: RegExp, call: (options: never) => Promise<unknown>])[] = [
+      [/Known: signal, idempotencyKey\.$/, async (options) => await tags.list({}, options)],
+      [/Known: signal, idempotencyKey\.$/, (options) => contacts.export({}, options)],
+      [/Known: signal, idempotencyKey, query\.$/, (options) => tags.create({ name: 'x' }, options)],
+      [/Known: signal, idempotencyKey, query\.$/, (options) => contacts.delete(1, undefined, options)],
+      [/Known: signal, idempotencyKey, query, format\.$/, (options) => contacts.import(1, 'email\n', options)],
+      [/Known: signal, idempotencyKey, query, format\.$/, (options) => contacts.restore('email\n', options)],
+    ]
+    for (const [known, call] of calls) {
+      for (const name of ['dry_run', 'idempotency_key', 'formats']) {
+        const refused = call({ [name]: true } as never)
+        await assert.rejects(refused, { name: 'TypeError', message: new RegExp(`^There is no ${name} here`) })
+        await assert.rejects(call({ [name]: true } as never), { message: known })
+      }
+      for (const options of [null, 5, 'x', []]) {
+        await assert.rejects(call(options as never), { name: 'TypeError', message: /^The options must be an object/ })
+      }
+    }
+    await assert.rejects(async () => await tags.list({}, { query: {} } as never), /^TypeError: There is no query here/)
+    for (const format of ['CSV', 'tsv', null, 5]) {
+      await assert.rejects(contacts.import(1, 'email\n', { format: format as never }), /^TypeError: format must be/)
+    }
+    for (const file of [undefined, null, 5, {}, new Map()]) {
+      await assert.rejects(contacts.import(1, file as never), /^TypeError: file must be/)
+    }
     assert.equal(count(), 0)
   })
 })
@@ -365,7 +445,7 @@ describe('the client’s methods', () => {
     assert.deepEqual([...answeredWithContact].sort(), answered.map(({ path }) => `DELETE ${named(path)}`).sort())
   })
 
-  test('fit into 10 KB for a browser, without modules of Node', async () => {
+  test('fit into 12 KB for a browser, without modules of Node', async () => {
     const { outputFiles } = await build({
       entryPoints: [join(import.meta.dirname, '../../daemon/client/index.ts')],
       bundle: true,

@@ -1,6 +1,7 @@
 /** Sends mail with Amazon SES. Part of mailkeep/ses. */
 import { loadSesSdk, type SesClient, type SesOptions, withAsciiDomain } from '../../identities/ses.ts'
 import { withoutAddresses } from '../../logger.ts'
+import { timeLimit } from '../../time-limit.ts'
 import { refuseUnknownNames } from '../../unknown-names.ts'
 import { type MailMessage, type MailOutcome, type MailTransport, UncertainError } from '../transport.ts'
 import { composeMail } from './nodemailer.ts'
@@ -53,12 +54,16 @@ export function sesMail(options: SesMailOptions = {}): MailTransport {
       client ??= new SESv2Client({ maxAttempts: 1, ...(region === undefined ? {} : { region }) })
       const command = new SendEmailCommand(await inputFor(message, configurationSet))
       signal.throwIfAborted()
-      const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+      const limit = timeLimit(timeoutMs, signal)
       try {
-        const { MessageId } = (await client.send(command as never, { abortSignal })) as { MessageId?: string }
+        const { MessageId } = (await client.send(command as never, { abortSignal: limit.signal })) as {
+          MessageId?: string
+        }
         return { kind: 'sent', ...(MessageId === undefined ? {} : { providerMessageId: MessageId }) }
       } catch (error) {
         return outcomeOf(error as SesError)
+      } finally {
+        limit.end()
       }
     },
     /** Only checks that the SDK is installed. */
