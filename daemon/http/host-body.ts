@@ -24,7 +24,7 @@ const formType = 'application/x-www-form-urlencoded'
  */
 export function hostBody({ body, rawBody }: ParsedBody, req: IncomingMessage): HostBody | undefined {
   const available = isRaw(rawBody) ? rawBody : body
-  if (isRaw(available)) {
+  if (isRaw(available) && (available === rawBody || !isParsedText(available, req))) {
     return plainBody(req, typeof available === 'string' ? Buffer.from(available) : bytesOf(available))
   }
   // Express 4's parsers set {} when they have read nothing.
@@ -60,6 +60,16 @@ function isForm({ headers }: IncomingMessage): boolean {
 
 function isRaw(body: unknown): body is string | Uint8Array {
   return typeof body === 'string' || body instanceof Uint8Array
+}
+
+/**
+ * Whether the host has parsed JSON that is a text. Its body is at least as long as the text with quotes and escapes, which
+ * text with the JSON of an object is not. Without a length, the text counts as unparsed.
+ */
+function isParsedText(body: string | Uint8Array, { headers }: IncomingMessage): boolean {
+  const isJson = /^application\/(?:[\w.-]+\+)?json\b/i.test(headers['content-type'] ?? '')
+  if (typeof body !== 'string' || !isJson || headers['content-encoding'] !== undefined) return false
+  return Number(headers['content-length']) >= Buffer.byteLength(JSON.stringify(body))
 }
 
 function bytesOf(body: Uint8Array): Buffer {

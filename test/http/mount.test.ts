@@ -315,6 +315,23 @@ describe('a mounted API', () => {
     ])
   })
 
+  test('takes a JSON text for a text, also where the host parses JSON', async (t) => {
+    const names = ['Fastify', 'Koa after a body parser', 'an API route of Next.js', 'Express 5 after express.text()']
+    const parsesTexts: OpenHost = (t, options) => {
+      const app = express()
+      app.use(express.json({ strict: false }), createHandler(options))
+      return listen(t, app)
+    }
+    for (const open of [...names.map((name) => hosts[name]!), parsesTexts]) {
+      const { call } = await mounted(t, open)
+      for (const text of ['x', '{"name":"News"}', '']) {
+        const answer = await call('POST', '/lists', JSON.stringify(text))
+        assert.equal(answer.status, 422, `${text}: ${await answer.text()}`)
+      }
+      assert.equal((await call('POST', '/lists', ' {"name":"\\u0041 \\"é\\""} ')).status, 201)
+    }
+  })
+
   test('logs an error when the host has read the body and not kept it', async (t) => {
     const wasteful: OpenHost = (t, options) => {
       const handler = createHandler(options)
