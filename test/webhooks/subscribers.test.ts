@@ -489,3 +489,22 @@ describe('a subscriber', () => {
     assert.deepEqual(await handled, ['ada@example.org'])
   })
 })
+
+test('a handler may throw anything: the attempt failed, and its log says that the handler threw', async () => {
+  await using kit = await testMailkeep()
+  const fail = () => assert.fail('it has no text')
+  const thrown = [
+    Object.create(null),
+    { toString: fail },
+    Object.assign(new Error('a'), { stack: 5 }),
+    Object.defineProperty(new Error('b'), 'stack', { get: fail }),
+  ]
+  const subscriber = await kit.mailkeep.on('contact.subscribed', () => Promise.reject(thrown.shift()), { name: 'odd' })
+  for (let n = thrown.length; n > 0; n--) await kit.contact()
+  await kit.deliver()
+  for (const { id } of (await subscriber.listDeliveries()).data) {
+    const { attempt_log } = await subscriber.getDelivery(id)
+    assert.equal(attempt_log[0]!.error, 'The handler threw an error.')
+  }
+  assert.equal(thrown.length, 0)
+})

@@ -43,6 +43,15 @@ interface HandlerPace {
 
 const maxErrorCharacters = 2000
 
+/** Returns the text of anything that a handler throws, even if it cannot be converted. */
+function textOf(error: unknown): string {
+  try {
+    return String((error instanceof Error && error.stack) || error)
+  } catch {
+    return 'The error cannot be converted to text.'
+  }
+}
+
 /** The event handlers of this process, by subscriber id. */
 export class Handlers {
   readonly #ctx: Context
@@ -139,8 +148,7 @@ export class Handlers {
     } catch (error) {
       // The error may contain personal data. It goes to the attempt log, which is erased with the contact.
       this.#ctx.logger.warn({ delivery: uuid, attempt }, 'an event handler failed: see the attempt log')
-      const text = error instanceof Error ? (error.stack ?? String(error)) : String(error)
-      const excerpt = text.replaceAll('\0', '\ufffd').slice(0, maxErrorCharacters).toWellFormed()
+      const excerpt = textOf(error).replaceAll('\0', '\ufffd').slice(0, maxErrorCharacters).toWellFormed()
       return { kind: 'threw', error: 'The handler threw an error.', body: excerpt }
     }
   }
