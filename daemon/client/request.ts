@@ -1,5 +1,5 @@
-import { type TimeLimit, timeLimit } from '../../lib/time-limit.ts'
 import { check, type Settings } from './options.ts'
+import { type TimeLimit, timeLimit } from './time-limit.ts'
 import { urlOf } from './url.ts'
 
 /** One call of a route. */
