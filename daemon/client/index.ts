@@ -114,10 +114,11 @@ function fileMethods(settings: Settings): FileMethods {
   }
 }
 
-/** Whether `fetch` can send it as it is. Another copy of a class, as in a browser's frame, has the same tag. */
+const fileClasses = [Blob, ReadableStream, Uint8Array, ArrayBuffer]
+
+/** Whether `fetch` can send it as it is. */
 function isFile(value: unknown): boolean {
-  const [, tag = ''] = /^\[object (\w+)\]$/.exec(Object.prototype.toString.call(value)) ?? []
-  return /^(String|File|Blob|ReadableStream|Uint8Array|ArrayBuffer)$/.test(tag)
+  return typeof value === 'string' || fileClasses.some((type) => value instanceof type)
 }
 
 /** Sends the request for a page at once. Iterating sends those for the following pages. */

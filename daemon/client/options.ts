@@ -22,14 +22,14 @@ const maxTimerMs = 2 ** 31 - 1
 
 /** @throws TypeError: an option is wrong, missing or unknown. */
 export function settingsOf(options: ClientOptions): Settings {
-  const { baseUrl, token, retries = 3, timeoutMs = 30_000, fetch, ...others } = options ?? {}
+  const { baseUrl, token, retries = 3, timeoutMs = 30_000, fetch } = options ?? {}
   check(isBaseUrl(baseUrl), 'baseUrl must be a URL without a user, such as https://mail.example.org.')
   check(typeof token === 'string' && /^[!-~]+$/.test(token), 'token must be a token of the API.')
   check(Number.isInteger(retries) && retries >= 0, 'retries must be a whole number from 0.')
   const fitsTimer = Number.isInteger(timeoutMs) && timeoutMs > 0 && timeoutMs <= maxTimerMs
   check(fitsTimer, `timeoutMs must be a whole number from 1 to ${maxTimerMs}.`)
   check(fetch === undefined || typeof fetch === 'function', 'fetch must be a function.')
-  for (const name in others) check(false, `There is no ${name} here. Known: baseUrl, token, retries, timeoutMs, fetch.`)
+  refuseUnknown(options, ['baseUrl', 'token', 'retries', 'timeoutMs', 'fetch'])
   return { baseUrl, token, retries, timeoutMs, ...(fetch && { fetch }) }
 }
 
@@ -48,16 +48,21 @@ export function callOptionsOf<Options extends CallOptions>(
   given: unknown = {},
   others: readonly (keyof Options & string)[] = [],
 ): Options {
-  const known: readonly string[] = ['signal', 'idempotencyKey', ...others]
-  const isObject = typeof given === 'object' && given !== null && !Array.isArray(given)
-  check(isObject, `The options must be an object. Known: ${known.join(', ')}.`)
-  for (const name in given as object) {
-    check(known.includes(name), `There is no ${name} here. Known: ${known.join(', ')}.`)
-  }
+  check(isPlain(given), 'The options must be an object.')
+  refuseUnknown(given as object, ['signal', 'idempotencyKey', ...others])
   const { signal } = given as CallOptions
   // Not by its class: a page or a test may have another copy of it.
   check(signal === undefined || typeof signal?.addEventListener === 'function', 'signal must be an AbortSignal.')
   return given as Options
+}
+
+function refuseUnknown(given: object, known: readonly string[]): void {
+  for (const name in given) check(known.includes(name), `There is no ${name} here. Known: ${known.join(', ')}.`)
+}
+
+/** Whether it is an object with named fields. The class of a Set, Map or Promise has another name. */
+export function isPlain(value: unknown): value is object {
+  return Object.prototype.toString.call(value) === '[object Object]'
 }
 
 /** @throws TypeError: the caller has made a mistake. */

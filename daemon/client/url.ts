@@ -1,4 +1,4 @@
-import { check } from './options.ts'
+import { check, isPlain } from './options.ts'
 
 /** What the URL of a request is made of. */
 interface UrlParts {
@@ -22,11 +22,6 @@ export function urlOf(baseUrl: string, { path, ids = [], query = {} }: UrlParts)
     } else parameters.append(name, textOf(name, value))
   }
   return `${baseUrl.replace(/\/+$/, '')}/api/v1${fill(path, ids)}?${parameters}`.replace(/\?$/, '')
-}
-
-/** Whether it is an object with named fields. The class of a Set, Map or Promise has another name. */
-function isPlain(value: unknown): value is object {
-  return Object.prototype.toString.call(value) === '[object Object]'
 }
 
 function textOf(name: string, value: unknown): string {

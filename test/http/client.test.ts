@@ -13,7 +13,7 @@ import { answeredWithContact, files, operations, withoutKey } from '../../daemon
 import { test } from '../support/databases.ts'
 import { overHttp } from '../support/harness.ts'
 
-const maxBundleBytes = 12_000
+const maxBundleBytes = 10_000
 
 overHttp('the client', (open) => {
   test('does the work of a first session, with the types of the API', async (t) => {
@@ -445,7 +445,7 @@ describe('the client’s methods', () => {
     assert.deepEqual([...answeredWithContact].sort(), answered.map(({ path }) => `DELETE ${named(path)}`).sort())
   })
 
-  test('fit into 12 KB for a browser, without modules of Node', async () => {
+  test('fit into 10 KB for a browser, without modules of Node', async () => {
     const { outputFiles } = await build({
       entryPoints: [join(import.meta.dirname, '../../daemon/client/index.ts')],
       bundle: true,
