@@ -118,6 +118,9 @@ export const lockRecipients = statement(
 /** The kind of the job that chooses the recipients of a newsletter. */
 export const prepareNewsletter = 'prepare newsletter'
 
+/** The kind of the job that sends messages again, or skips them, whose outcome is not known. */
+export const skipOrResend = 'settle uncertain'
+
 /** Returns the newsletters whose recipients are being chosen. It finds them by their jobs: a client has few at a time. */
 export const listPreparing = statement.all(
   { client_id: int },

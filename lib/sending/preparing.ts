@@ -158,19 +158,29 @@ const noCounts = { recipients: 0, sent: 0, failed: 0, skipped: 0, uncertain: 0 }
 
 /**
  * Adds to the counts of a newsletter. When every message is final, the newsletter is finished, and `newsletter.sent` is
- * raised once.
+ * raised once. It is not finished while a job changes its uncertain messages.
  *
+ * @param known Whether such a job has more to do. Default: it is looked up.
  * @returns The newsletter's status; undefined if it was deleted.
  */
-export async function addCounts(tx: Tx, id: number, change: Partial<Omit<MessageCounts, 'pending'>>) {
+export async function addCounts(
+  tx: Tx,
+  id: number,
+  change: Partial<Omit<MessageCounts, 'pending'>>,
+  known?: { readonly isChanging: boolean },
+) {
   const row = await queries.addCounts(tx, { id, ...noCounts, ...change })
   if (!row) return undefined
   const { counts, status } = summaryFrom(row)
   const isActive = status === 'sending' || status === 'paused'
   if (!isActive || !row.is_prepared || counts.pending > 0) return status
+  const ofClient = { ...tx, clientId: row.client_id }
+  if (counts.uncertain > 0) {
+    const { isChanging } = known ?? { isChanging: await findPendingJob(ofClient, queries.skipOrResend, id) }
+    if (isChanging) return status
+  }
   const finished = await queries.finish(tx, { id, now: now(tx) })
   if (row.is_announced) return 'sent'
-  const ofClient = { ...tx, clientId: row.client_id }
   await raise(ofClient, 'newsletter.sent', { newsletter: summaryFrom(finished!), counts }, null)
   return 'sent'
 }

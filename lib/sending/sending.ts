@@ -21,7 +21,6 @@ import {
 } from './schema.ts'
 import { requireReady } from './sendable.ts'
 import type { NewsletterStatus } from './statuses.ts'
-import { skipOrResend } from './uncertain.ts'
 
 /**
  * Sends a newsletter now, or schedules it. The recipients are the contacts who match its audience when it starts. A
@@ -79,12 +78,14 @@ export async function resumeNewsletter(ctx: Context, id: number, input: ResumeIn
   return transact(ctx, async (tx) => {
     const { status, counts } = await lockNewsletter(tx, id)
     if (status === 'cancelled' && uncertain === 'resend') throw invalid('status', resendCancelled)
-    requireStatus(status, uncertain ? ['paused', 'sending', 'sent', 'cancelled'] : ['paused'], 'resumed')
-    const isActive = status === 'paused' || (uncertain === 'resend' && counts.uncertain > 0)
+    const isStranded = status === 'sent' && counts.pending > 0 // by an earlier version
+    if (!isStranded)
+      requireStatus(status, uncertain ? ['paused', 'sending', 'sent', 'cancelled'] : ['paused'], 'resumed')
+    const isActive = status === 'paused' || isStranded || (uncertain === 'resend' && counts.uncertain > 0)
     const resumed = await changeStatus(tx, id, isActive ? 'sending' : status, 'newsletter.resumed')
     tx.transaction.afterCommit(tx.local.mail.wake)
     if (!uncertain) return resumed
-    await runOrEnqueue(tx, skipOrResend, { targetId: id, state: { after: 0, uncertain } })
+    await runOrEnqueue(tx, queries.skipOrResend, { targetId: id, state: { after: 0, uncertain } })
     return newsletterFrom((await queries.findNewsletter(tx, { client_id: tx.clientId, id }))!)
   })
 }

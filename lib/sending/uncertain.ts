@@ -2,11 +2,10 @@
 import { now, type Tx } from '../context.ts'
 import { continueJob, done, type Job, type JobHandlers, type JobResult, maxRowsPerBatch } from '../jobs/operations.ts'
 import * as messages from './message-queries.ts'
-import { lockNewsletter } from './newsletter-queries.ts'
-import { addCounts } from './preparing.ts'
+import { lockNewsletter, skipOrResend, updateState } from './newsletter-queries.ts'
+import { addCounts, unchangedState } from './preparing.ts'
 
-/** The stored names of the jobs. */
-export const skipOrResend = 'settle uncertain'
+/** The stored name of the job of a sequence. */
 export const skipOrResendSteps = 'settle uncertain steps'
 
 export const uncertainJobs: JobHandlers = {
@@ -24,7 +23,12 @@ async function changeMessages(tx: Tx, job: Job): Promise<JobResult> {
   const isResent = (job.state as Decision).uncertain === 'resend'
   if (!newsletter || (isResent && newsletter.status === 'cancelled')) return done()
   const { count, isSkipped, result } = await changeBatch(tx, job, false)
-  await addCounts(tx, job.targetId, { uncertain: -count, skipped: isSkipped ? count : 0 })
+  // Another job of the same kind may have ended it.
+  if (isResent && count > 0 && newsletter.status === 'sent') {
+    await updateState(tx, { ...unchangedState(tx, newsletter.id), status: 'sending' })
+  }
+  const change = { uncertain: -count, skipped: isSkipped ? count : 0 }
+  await addCounts(tx, newsletter.id, change, { isChanging: result.status === 'pending' })
   return result
 }
 

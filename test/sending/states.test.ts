@@ -333,6 +333,92 @@ onEveryDatabase('a newsletter that was sent', (open) => {
   })
 })
 
+onEveryDatabase('a newsletter with more uncertain messages than one batch changes', (open) => {
+  /** Sends one of three messages again, as the first batch. The job that changes the others waits for half an hour. */
+  async function openResent(t: Parameters<typeof openMail>[0]) {
+    const events: string[] = []
+    const mail = await openMail(t, { onEvent: ({ type }) => events.push(type) }, open)
+    const { acme, transport, ask, clock } = mail
+    const { list } = await addAudience(mail, 3)
+    const { id } = await addNewsletter(mail, { lists: [list.id] })
+    transport.reply = 'uncertain'
+    await acme.newsletters.send(id)
+    await mail.run()
+    transport.reply = 'sent'
+    const [first, ...others] = (await acme.newsletters.messages(id)).data
+    const setStatus = async (status: string) => {
+      for (const other of others) await ask('update mailkeep_message set status = ? where id = ?', status, other.id)
+    }
+    await setStatus('skipped')
+    await acme.newsletters.resume(id, { uncertain: 'resend' })
+    await setStatus('uncertain')
+    const [nowIso, laterIso] = [0, hourMs / 2].map((ms) => new Date(clock.read() + ms).toISOString())
+    await ask(
+      `insert into mailkeep_job (client_id, kind, target_id, state, created_at, run_at)
+        values (1, 'settle uncertain', ?, ?, ?, ?)`,
+      ...[id, JSON.stringify({ after: first!.id, uncertain: 'resend' }), nowIso, laterIso],
+    )
+    await mail.run()
+    const partsOf = async () => {
+      const { status, counts } = await acme.newsletters.get(id)
+      return [status, counts.sent, counts.pending, counts.uncertain]
+    }
+    return { ...mail, id, events, partsOf }
+  }
+
+  test('is not finished before all of them are sent again, and stays paused', async (t) => {
+    const { acme, id, run, advance, partsOf, events } = await openResent(t)
+    assert.deepEqual(await partsOf(), ['sending', 1, 0, 2])
+    await acme.newsletters.pause(id)
+    advance(hourMs)
+    await run()
+    assert.deepEqual(await partsOf(), ['paused', 1, 2, 0])
+    await acme.newsletters.resume(id)
+    await run()
+    assert.deepEqual(await partsOf(), ['sent', 3, 0, 0])
+    assert.equal(events.filter((type) => type === 'newsletter.sent').length, 1)
+  })
+
+  test('is sent again to all of them when it was finished before the last batch', async (t) => {
+    const { id, ask, run, advance, partsOf } = await openResent(t)
+    await ask(`update mailkeep_newsletter set status = 'sent' where id = ?`, id)
+    advance(hourMs)
+    await run()
+    assert.deepEqual(await partsOf(), ['sent', 3, 0, 0])
+  })
+
+  test('ends when their job finds no more of them', async (t) => {
+    const { acme, id, run, advance, partsOf } = await openResent(t)
+    await acme.newsletters.resume(id, { uncertain: 'skip' })
+    advance(hourMs)
+    await run()
+    assert.deepEqual(await partsOf(), ['sent', 1, 0, 0])
+  })
+
+  test('is cancelled: the rest stays uncertain', async (t) => {
+    const { acme, id, run, advance, partsOf } = await openResent(t)
+    await acme.newsletters.cancel(id)
+    advance(hourMs)
+    await run()
+    assert.deepEqual(await partsOf(), ['cancelled', 1, 0, 2])
+  })
+})
+
+onEveryDatabase('a newsletter that an earlier version finished although messages were pending', (open) => {
+  test('sends them when it is resumed', async (t) => {
+    const scene = await openDraft(t, open, 2)
+    const { acme, id, ask, run } = scene
+    await acme.newsletters.send(id)
+    await run()
+    await ask(`update mailkeep_newsletter set status = 'sent' where id = ?`, id)
+    const { status, counts } = await changes.resume(scene)
+    assert.deepEqual([status, counts.pending], ['sending', 1])
+    await finish(scene)
+    const after = await acme.newsletters.get(id)
+    assert.deepEqual([after.status, after.counts.sent], ['sent', 2])
+  })
+})
+
 onEveryDatabase('while a newsletter is sent', (open) => {
   test('its client is deleted: nothing more is sent, and other clients are not held up', async (t) => {
     const mail = await openMail(t, { connections: 1, rate: 10 }, open)
