@@ -68,8 +68,9 @@ export async function enrolContact(ctx: Context, sequenceId: number, input: Enro
     const since = now(tx)
     const due_at = dueAfter(nextPlace(places, atStart), since)
     // A contact who is not on the list cannot leave it.
-    const is_member = contact.lists.some(({ id }) => id === list_id)
-    const isNew = await queries.enrol(tx, { client_id: tx.clientId, ...key, is_member, since, due_at })
+    const isMember = contact.lists.some(({ id }) => id === list_id)
+    const list_version = isMember ? (await queries.findListVersion(tx, { id: sequenceId }))!.list_version : null
+    const isNew = await queries.enrol(tx, { client_id: tx.clientId, ...key, list_version, since, due_at })
     if (isNew) {
       await skipPendingSteps(tx, key)
       await audit(tx, 'sequence.enrolled', sequenceId)
@@ -100,10 +101,10 @@ export async function followMemberships(tx: Tx, changes: readonly Change[]): Pro
   // A contact joins a list with double opt-in when it confirms it.
   for (const [list_id, joined] of byList([...of('list_joined'), ...of('confirmed')])) {
     const contact_ids = joined.map(({ contactId }) => contactId)
-    for (const { id, delay_seconds } of await queries.listTriggered(tx, { list_id })) {
+    for (const { id, list_version, delay_seconds } of await queries.listTriggered(tx, { list_id })) {
       const since = now(tx)
       const due_at = delay_seconds === null ? null : dueAfter({ delay_seconds }, since)
-      const start = { client_id: tx.clientId, sequence_id: id, is_member: true, since, due_at }
+      const start = { client_id: tx.clientId, sequence_id: id, list_version, since, due_at }
       await queries.enrolAll(tx, { ...start, contact_ids })
       tx.transaction.afterCommit(tx.local.mail.wake)
     }

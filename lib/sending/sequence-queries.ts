@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type BatchStep, batch, deleteRows, moveRows } from '../jobs/batches.ts'
-import { bool, int, ints, nullable, statement, text, time, word } from '../storage/statement.ts'
+import { int, ints, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { Progress } from './places.ts'
 import type { EnrolmentStatus, MessageStatus, SequenceStatus, SkipReason, StopReason } from './statuses.ts'
 
@@ -45,6 +45,19 @@ const settings = {
 
 export const insertSequence = statement({ client_id: int, uuid: text, ...settings, created_at: time }, (db, row) =>
   db.insertInto('mailkeep_sequence').values(row).returning(columns),
+)
+
+/** Makes the enrolments independent of the list. */
+export const releaseEnrolments = statement(key, (db, p) =>
+  db
+    .updateTable('mailkeep_sequence')
+    .set((eb) => ({ list_version: eb('list_version', '+', 1) }))
+    .where('client_id', '=', p.client_id)
+    .where('id', '=', p.id),
+)
+
+export const findListVersion = statement({ id: int }, (db, p) =>
+  db.selectFrom('mailkeep_sequence').select('list_version').where('id', '=', p.id),
 )
 
 export const updateSequence = statement({ ...key, ...settings }, (db, { client_id, id, ...row }) =>
@@ -99,16 +112,22 @@ export const lockEnrolmentOfMessage = statement(
       .modifyEnd(dialect.forUpdate),
 )
 
-const start = { client_id: int, sequence_id: int, is_member: bool, since: time, due_at: nullable(time) }
+const start = {
+  client_id: int,
+  sequence_id: int,
+  list_version: nullable(int),
+  since: time,
+  due_at: nullable(time),
+}
 
 /** Enrols a contact by hand. An enrolment that has ended begins again. */
 export const enrol = statement(
   { ...start, contact_id: int },
   (_, p) => sql<{ id: number }>`
-  insert into mailkeep_enrolment (client_id, sequence_id, contact_id, status, is_member, since, due_at, created_at)
-  values (${p.client_id}, ${p.sequence_id}, ${p.contact_id}, 'active', ${p.is_member}, ${p.since}, ${p.due_at}, ${p.since})
+  insert into mailkeep_enrolment (client_id, sequence_id, contact_id, status, list_version, since, due_at, created_at)
+  values (${p.client_id}, ${p.sequence_id}, ${p.contact_id}, 'active', ${p.list_version}, ${p.since}, ${p.due_at}, ${p.since})
   on conflict (sequence_id, contact_id) do update set status = 'active', reason = null, last_step_id = null,
-    passed_ids = null, is_member = excluded.is_member, since = excluded.since, due_at = excluded.due_at
+    passed_ids = null, list_version = excluded.list_version, since = excluded.since, due_at = excluded.due_at
   where mailkeep_enrolment.status <> 'active' returning id`,
 )
 
@@ -116,18 +135,18 @@ export const enrol = statement(
 export const enrolAll = statement.affected(
   { ...start, contact_ids: ints },
   (_, p, dialect) => sql`
-  insert into mailkeep_enrolment (client_id, sequence_id, contact_id, status, is_member, since, due_at, created_at)
-  select ${p.client_id}, ${p.sequence_id}, c.id, 'active', ${p.is_member}, ${p.since}, ${p.due_at}, ${p.since}
+  insert into mailkeep_enrolment (client_id, sequence_id, contact_id, status, list_version, since, due_at, created_at)
+  select ${p.client_id}, ${p.sequence_id}, c.id, 'active', ${p.list_version}, ${p.since}, ${p.due_at}, ${p.since}
   from ${dialect.unnest(p.contact_ids)} cross join mailkeep_contact as c
   where c.id = item.value and c.client_id = ${p.client_id} and c.unsubscribed_at is null
   on conflict (sequence_id, contact_id) do nothing`,
 )
 
-/** Lists the active sequences of a list, with the delay of the first step; null if there is no step. */
+/** Lists the active sequences of a list. The delay is that of the first step; null if there is no step. */
 export const listTriggered = statement.all(
   { list_id: int },
-  (_, p) => sql<{ id: number; delay_seconds: number | null }>`
-    select s.id, (select delay_seconds from mailkeep_step where sequence_id = s.id and not is_removed
+  (_, p) => sql<{ id: number; list_version: number; delay_seconds: number | null }>`
+    select s.id, s.list_version, (select delay_seconds from mailkeep_step where sequence_id = s.id and not is_removed
       order by position limit 1) as delay_seconds
     from mailkeep_sequence as s where s.list_id = ${p.list_id} and s.status = 'active'`,
 )
@@ -145,7 +164,7 @@ export const stopEnrolmentsOf = statement(
   { contact_ids: ints, reason: word<StopReason>(), list_id: int },
   (_, p, dialect, { onList }) => sql`update mailkeep_enrolment set ${stop}, reason = ${p.reason}
     where ${dialect.inList(sql.ref('contact_id'), p.contact_ids)} and status = 'active'
-      ${onList ? sql`and is_member and sequence_id in (select id from mailkeep_sequence where list_id = ${p.list_id})` : sql``}`,
+      ${onList ? sql`and (sequence_id, list_version) in (select id, list_version from mailkeep_sequence where list_id = ${p.list_id})` : sql``}`,
   ['onList'],
 )
 

@@ -28,7 +28,6 @@ import {
   stepFrom,
 } from './sequence-schema.ts'
 import * as stepQueries from './step-queries.ts'
-import { releaseMembersOf } from './triggers.ts'
 import { skipOrResendSteps } from './uncertain.ts'
 
 /**
@@ -103,7 +102,7 @@ export async function updateSequence(ctx: Context, id: number, input: SequenceCh
     const { from_identity_id = stored.from_identity_id, reply_to = stored.reply_to } = change
     await saveSettings(tx, { id, name, status, list_id, from_identity_id, reply_to })
     await audit(tx, 'sequence.updated', id)
-    if (list_id !== stored.list_id) await releaseMembersOf(tx, id, { stop: false })
+    if (list_id !== stored.list_id) await queries.releaseEnrolments(tx, { client_id: tx.clientId, id })
     tx.transaction.afterCommit(tx.local.mail.wake)
     return await getSequence(tx, id)
   })

@@ -37,6 +37,8 @@ export interface SendingTables {
   mailkeep_sequence: Owned & {
     name: string
     list_id: number | null
+    /** Increases when it gets another list, or none. Enrolments of this version stop when their contacts leave the list. */
+    list_version: Generated<number>
     from_identity_id: number | null
     reply_to: string | null
     status: 'active' | 'paused'
@@ -65,8 +67,8 @@ export interface SendingTables {
     contact_id: number
     status: EnrolmentStatus
     reason: StopReason | null
-    /** Whether the enrolment stops when the contact leaves the sequence's list. */
-    is_member: StoredBoolean
+    /** The sequence's `list_version` when it began, if the contact was on the list; otherwise null. */
+    list_version: number | null
     /** The last step that is done; null before the first. */
     last_step_id: number | null
     /** JSON ids of the steps that are done or left out; null if steps were not moved before the last one was done. */

@@ -239,8 +239,8 @@ async function addEnrolments(file: string): Promise<void> {
   })
   withFastHandle(file, (db) => {
     const now = timestampNow()
-    db.prepare(`insert into mailkeep_enrolment (client_id, sequence_id, contact_id, status, is_member, since, due_at, created_at)
-      select client_id, ?, id, 'active', 0, ?, ?, ? from mailkeep_contact where unsubscribed_at is null limit ?`).run(
+    db.prepare(`insert into mailkeep_enrolment (client_id, sequence_id, contact_id, status, list_version, since, due_at, created_at)
+      select client_id, ?, id, 'active', null, ?, ?, ? from mailkeep_contact where unsubscribed_at is null limit ?`).run(
       BigInt(sequenceId),
       now,
       now,

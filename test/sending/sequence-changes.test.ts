@@ -300,6 +300,29 @@ onEveryDatabase('the list of a sequence', (open) => {
     await passDay(mail)
     assert.deepEqual(mail.mailed(), [emailOf(1), 'hand@example.org', 'joined@example.org', 'next@example.org'])
   })
+
+  test('is replaced, and comes back: only contacts who join from then on stop when they leave it', async (t) => {
+    const mail = await openCourse(t)
+    const { acme, list, id, contact } = mail
+    for (const list_id of [null, list.id]) await acme.sequences.update(id, { list_id })
+    const { contact: later } = await acme.contacts.addToList(list.id, { email: 'later@example.org' })
+    for (const one of [contact, later]) await acme.contacts.removeFromList(list.id, one.id)
+    assert.deepEqual(await statesOf(mail), ['active', 'active', 'active', 'left_list'])
+    await passDay(mail)
+    assert.deepEqual(mail.mailed(), [emailOf(1), 'hand@example.org', 'joined@example.org'])
+  })
+
+  test('is deleted and replaced: the members of the new one go on', async (t) => {
+    const mail = await openCourse(t)
+    const { acme, list, id } = mail
+    await acme.lists.delete(list.id)
+    const next = await acme.lists.create({ name: 'Next' })
+    await acme.sequences.update(id, { list_id: next.id })
+    const { contact } = await acme.contacts.addToList(next.id, { email: 'next@example.org' })
+    assert.deepEqual(await statesOf(mail), ['left_list', 'left_list', 'active', 'active'])
+    await acme.contacts.removeFromList(next.id, contact.id)
+    assert.deepEqual(await statesOf(mail), ['left_list', 'left_list', 'active', 'left_list'])
+  })
 })
 
 onEveryDatabase('a merge of contacts who are enrolled', (open) => {

@@ -78,8 +78,8 @@ const sending = `
   insert into mailkeep_sequence (client_id, uuid, created_at, name, status, updated_at, list_id)
     values (1, gen_random_uuid(), now(), 's', 'active', now(), 1);
   insert into mailkeep_step (sequence_id, position, delay_seconds, subject, html) values (1, 1, 0, 's', '{{ unsubscribe_url }}');
-  insert into mailkeep_enrolment (client_id, sequence_id, contact_id, status, is_member, since, due_at, created_at)
-    select 1, 1, id, 'active', true, now(), now(), now() from mailkeep_contact where client_id = 1;
+  insert into mailkeep_enrolment (client_id, sequence_id, contact_id, status, list_version, since, due_at, created_at)
+    select 1, 1, id, 'active', 0, now(), now(), now() from mailkeep_contact where client_id = 1;
   insert into mailkeep_message (client_id, uuid, created_at, contact_id, sequence_id, step_id, status, attempts, due_at)
     select 1, gen_random_uuid(), now(), id, 1, 1, 'pending', 1, now() from mailkeep_contact where client_id = 1;
   analyze;`

@@ -558,6 +558,29 @@ onPostgres('while a transaction of the host is open', () => {
     assert.notEqual((await acme!.sequences.enrolments(id)).data[0]!.due_at, null)
   })
 
+  test('a sequence gets another list, and a contact who joined the first one there goes on', async (t) => {
+    const transport = new CapturingTransport(Date.now)
+    const place = await openSeveral(t, 2, {
+      publicUrl: 'https://mail.example.com',
+      mail: { transport, allowUnverified: true },
+    })
+    const [acme] = place.clients
+    await acme!.identities.add({ email: 'news@acme.example', status: 'verified' })
+    const [list, other] = [await acme!.lists.create({ name: 'News' }), await acme!.lists.create({ name: 'Other' })]
+    const steps = [{ subject: 'Hello', html: '{{ unsubscribe_url }}', delay_seconds: 0 }]
+    const { id } = await acme!.sequences.create({ name: 'Welcome', list_id: list.id, steps })
+    const { client, commit } = await beginHosted(t, place)
+    await client.contacts.addToList(list.id, address)
+    await acme!.sequences.update(id, { list_id: other.id })
+    await commit()
+    await place.all[0]!.deliverDue()
+    assert.deepEqual((await acme!.sequences.enrolments(id)).data[0]!.status, 'completed')
+    assert.deepEqual(
+      transport.captured.map(({ to }) => to.email),
+      [address.email],
+    )
+  })
+
   test('a contact is erased, and an event that was raised there goes with it', async (t) => {
     const place = await openSeveral(t)
     const [acme] = place.clients

@@ -131,8 +131,13 @@ export const lockSending = statement(
 
 export const lockActiveSequence = statement(
   { id: int },
-  (_, p, dialect) => sql<{ list_id: number | null; from_identity_id: number | null; reply_to: string | null }>`
-    select list_id, from_identity_id, reply_to from mailkeep_sequence
+  (_, p, dialect) => sql<{
+    list_id: number | null
+    list_version: number
+    from_identity_id: number | null
+    reply_to: string | null
+  }>`
+    select list_id, list_version, from_identity_id, reply_to from mailkeep_sequence
     where id = ${p.id} and status = 'active' ${dialect.forUpdateSkipLocked}`,
 )
 
@@ -158,11 +163,11 @@ export const listDueOfNewsletter = statement.all(
  * A contact who has completed the sequence may get one that is sent again, but not after it left the list.
  */
 export const listDueOfSequence = statement.all(
-  { id: int, now: time, limit: int, list_id: int },
+  { id: int, now: time, limit: int, list_id: int, list_version: int },
   (_, p, dialect) => sql<DueMessage>`
     select m.id, m.uuid, m.attempts, m.step_id, ${recipient}, false as left_topic,
       ${ofRow(sql`exists (select 1 from mailkeep_enrolment as e where e.sequence_id = m.sequence_id
-        and e.contact_id = m.contact_id and e.status = 'completed' and e.is_member and ${isOffList(p.list_id)})`)} as left_list,
+        and e.contact_id = m.contact_id and e.status = 'completed' and ${hasLeftList(p)})`)} as left_list,
       ${ofRow(sql`not exists (select 1 from mailkeep_enrolment as e where e.sequence_id = m.sequence_id
         and e.contact_id = m.contact_id and e.status <> 'stopped') or not exists (select 1 from mailkeep_step as s
         where s.id = m.step_id and not s.is_removed)`)} as is_stopped
@@ -171,10 +176,11 @@ export const listDueOfSequence = statement.all(
     order by m.due_at limit ${p.limit} ${locked('m', dialect)}`,
 )
 
-/** Whether the contact of an enrolment `e` is not on a list. */
-function isOffList(listId: unknown): RawBuilder<unknown> {
-  return sql`not exists (
-      select 1 from mailkeep_contact_list as m where m.contact_id = e.contact_id and m.list_id = ${listId})`
+/** Whether an enrolment `e` depends on the list of its sequence, and the contact is not on it. */
+function hasLeftList(p: { list_id: unknown; list_version: unknown }): RawBuilder<unknown> {
+  const isOffList = sql`not exists (
+      select 1 from mailkeep_contact_list as m where m.contact_id = e.contact_id and m.list_id = ${p.list_id})`
+  return sql`(e.list_version is not null and e.list_version = ${p.list_version} and ${ofRow(isOffList)})`
 }
 
 /** An enrolment whose next step is due, with its contact as it is now. */
@@ -186,10 +192,10 @@ export interface DueEnrolment
 }
 
 export const listDueEnrolments = statement.all(
-  { id: int, now: time, limit: int, list_id: int },
+  { id: int, now: time, limit: int, list_id: int, list_version: int },
   (_, p, dialect) => sql<DueEnrolment>`
     select e.id, e.last_step_id, e.passed_ids, e.contact_id as enrolled_id, ${recipient},
-      (e.is_member and ${ofRow(isOffList(p.list_id))}) as left_list
+      ${hasLeftList(p)} as left_list
     from mailkeep_enrolment as e left join mailkeep_contact as c on c.id = e.contact_id
     where e.sequence_id = ${p.id} and e.status = 'active' and e.due_at is not null and e.due_at <= ${p.now}
     order by e.due_at limit ${p.limit} ${locked('e', dialect)}`,

@@ -187,7 +187,8 @@ async function claimOfSequence(
   if (!sequence || !envelope) return nothing
   const places = await listPlaces(tx, { sequence_id: campaign.id })
   const versions = new Map(places.map(({ id, version }) => [id, version]))
-  const due = { id: campaign.id, now: now(tx), list_id: sequence.list_id ?? 0 }
+  const { list_id, list_version } = sequence
+  const due = { id: campaign.id, now: now(tx), list_id: list_id ?? 0, list_version }
   const retries = await readDue(
     limit,
     (most) => queries.listDueOfSequence(tx, { ...due, limit: most }),

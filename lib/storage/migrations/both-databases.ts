@@ -161,9 +161,20 @@ const movedSteps: Migration = {
   ],
 }
 
+/** Which enrolments depend on the list of their sequence. */
+const listVersions: Migration = {
+  name: '026-list-versions',
+  statements: [
+    'alter table mailkeep_sequence add column list_version integer not null default 0',
+    'alter table mailkeep_enrolment add column list_version integer',
+    'update mailkeep_enrolment set list_version = 0 where is_member',
+    'alter table mailkeep_enrolment drop column is_member',
+  ],
+}
+
 /** The last migrations, which differ in their words only. */
 export function lastMigrations(words: Pick<Words, 'id' | 'int' | 'time' | 'end'>): readonly Migration[] {
-  return [segmentFilters, pastChangesMigration(words), movedSteps]
+  return [segmentFilters, pastChangesMigration(words), movedSteps, listVersions]
 }
 
 /** The counts of deliveries that no series contains yet. */
