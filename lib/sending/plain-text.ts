@@ -30,16 +30,24 @@ export function toPlainText(html: string): string {
 /** Private-use characters, which mark the place of an output in the text. */
 const [begin, end] = ['\uE000', '\uE001']
 
+/** Tags, raw outputs, private-use characters, outputs that trim the white space beside them, and numbers of lists. */
+const unconvertible = /\{%|\braw\b|[\uE000\uE001]|\{\{-|-\}\}|\bstart\s*=\s*["']?\{\{/i
+
 /**
  * Converts an html template to a text template, once for all recipients: converting each rendered html takes a hundred
  * times as long as rendering.
  *
- * @returns Null if it has tags or raw outputs. Then only the rendered html can be converted.
+ * @returns Null if it cannot be converted, or is too long with its outputs. Then the rendered html is converted.
  */
 export function textTemplateOf(html: string): Template[] | null {
-  if (/\{%|\braw\b|[\uE000\uE001]/.test(html)) return null
-  const outputs: string[] = []
-  const marked = html.replace(/\{\{.*?\}\}/gs, (output) => `${begin}${outputs.push(output) - 1}${end}`)
+  if (unconvertible.test(html)) return null
+  const places = new Map<string, number>() // equal outputs have one place, so a link is not written beside the same text
+  const marked = html.replace(/\{\{.*?\}\}/gs, (output) => {
+    if (!places.has(output)) places.set(output, places.size)
+    return `${begin}${places.get(output)}${end}`
+  })
+  if (marked.length > maxHtmlCharacters) return null
+  const outputs = [...places.keys()]
   const converted = toPlainText(marked)
   if (/\{[{%]/.test(converted)) return null // written as entities in the html, and not meant as a tag
   const text = converted.replace(/\uE000(\d+)\uE001/g, (_, at) => outputs[at]!)

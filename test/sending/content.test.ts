@@ -139,6 +139,25 @@ describe('content', () => {
     assert.equal(rendered({ html: '{{ "}}" }} a &#123;&#123; b }}' }).text, '}} a {{ b }}')
   })
 
+  test('a missing text is that of the rendered html, also with trimmed white space and numbers of lists', () => {
+    const url = 'https://mail.example.org/c/T/unsubscribe?a=1&b=2'
+    for (const [html, text] of [
+      ['<p>Hello {{ contact.name -}} !</p>{{- unsubscribe_url }}', `Hello Ada <b>&!\n\n${url}`],
+      ['<p>Bye</p> <a href="{{- unsubscribe_url -}}">Leave</a> <p>Now</p>', `Bye\n\nLeave [${url}]\n\nNow`],
+      ['<ol start="{{ contact.attributes.first }}"><li>A</li></ol>{{ unsubscribe_url }}', ` 3. A\n\n${url}`],
+      ['<a href="{{ unsubscribe_url }}">{{ unsubscribe_url }}</a>', url],
+      ['<a href="mailto:{{ contact.email }}">{{ contact.email }}</a> {{ unsubscribe_url }}', `ada@example.org ${url}`],
+    ] as const) {
+      assert.equal(rendered({ html }, { attributes: { first: '3' } }).text, text, html)
+    }
+  })
+
+  test('an html near the limit of its text is sent as it is checked', () => {
+    const html = `${'{{ contact.attributes.x }}'.repeat(400)}<p>${'w '.repeat(99_300)}</p>${link}`
+    assert.deepEqual(pathsOf({ html }), [])
+    assert.ok(rendered({ html }).text.includes('/unsubscribe'))
+  })
+
   test('a preheader is hidden at the start of the body, escaped, and not in the text', () => {
     const { html, text } = rendered({
       preheader: 'News & <i> {{ contact.name }}',
