@@ -5,7 +5,7 @@ import type { Context, Emitter, Template } from 'liquidjs'
 // @ts-expect-error The types are those of the package.
 import * as modules from 'liquidjs/dist/liquid.node.mjs'
 
-const { CaptureTag, Drop, Liquid, Token, filters } = modules as typeof liquidjs
+const { CaptureTag, Drop, EchoTag, Liquid, Token, filters } = modules as typeof liquidjs
 
 export type { Template }
 
@@ -64,6 +64,16 @@ class CaptureHtml extends CaptureTag {
   }
 }
 
+/** Shows a capture as an output does. Liquid's own tag makes a text of it, which is escaped again. */
+class EchoHtml extends EchoTag {
+  override *render(ctx: Context, emitter: Emitter): Generator<unknown, void, unknown> {
+    const { value } = this as unknown as { value?: liquidjs.Value }
+    const shown = yield value?.value(ctx, false)
+    if (shown instanceof CapturedHtml) emitter.write(shown.toString())
+    else yield* super.render(ctx, emitter)
+  }
+}
+
 const escapeHtml = filters.escape as (this: unknown, value: unknown) => string
 
 const escaping = {
@@ -74,7 +84,10 @@ const escaping = {
 
 function createEngine(isHtml: boolean): liquidjs.Liquid {
   const liquid = new Liquid(isHtml ? { ...options, ...escaping } : options)
-  if (isHtml) liquid.registerTag('capture', CaptureHtml)
+  if (isHtml) {
+    liquid.registerTag('capture', CaptureHtml)
+    liquid.registerTag('echo', EchoHtml)
+  }
   for (const tag of fileTags) delete liquid.tags[tag]
   // Liquid's own limits do not count what a template writes. This emitter does, also inside `capture`.
   const { renderer } = liquid

@@ -218,6 +218,8 @@ describe('a capture of an html', () => {
     assert.equal(rendered({ html: `${greeting}{% assign again = hi %}{{ again }}` }).html, shown)
     assert.equal(rendered({ html: `${greeting}{{ hi | raw }}` }).html, shown)
     assert.equal(rendered({ html: `${greeting}{{ hi.size }},{{ hi | size }}` }).html, `${shown.length},${shown.length}`)
+    assert.equal(rendered({ html: `${greeting}{% echo hi %}` }).html, shown)
+    assert.equal(rendered({ html: `${greeting}{% liquid echo hi | raw %}` }).html, shown)
     const twice = '{% capture both %}{{ hi }}, {{ hi }}{% endcapture %}'
     assert.equal(rendered({ html: `${greeting}${twice}{{ both }}` }).html, `${shown}, ${shown}`)
     assert.equal(rendered({ text: `${link}${greeting}{{ hi }}` }).text.endsWith('<b>Hi</b> Ada <b>&'), true)
@@ -226,6 +228,8 @@ describe('a capture of an html', () => {
   test('is a text for filters and conditions, which is escaped', () => {
     assert.equal(rendered({ html: `${greeting}{{ hi | upcase | slice: 0, 3 }}` }).html, '&lt;B&gt;')
     assert.equal(rendered({ html: `${greeting}{{ "<i>" | append: hi }}` }).html.includes('<'), false)
+    assert.equal(rendered({ html: `${greeting}{% echo hi | append: "" %}` }).html.includes('<'), false)
+    assert.equal(rendered({ html: '{% echo contact.name %}{% echo %}' }).html, 'Ada &lt;b&gt;&amp;')
     assert.equal(rendered({ html: `${greeting}{% if hi contains "Ada" %}yes{% endif %}` }).html, 'yes')
     assert.equal(rendered({ html: '{% capture no %}{% endcapture %}{% if no == blank %}none{% endif %}' }).html, 'none')
   })
