@@ -1,7 +1,7 @@
 /** The content of newsletters and steps: Liquid templates, rendered for each recipient. */
 import { type Issue, invalid } from '../errors.ts'
 import { escapeHtml, oneLine } from './escape.ts'
-import { checkSize, type Format, parseTemplate, Renderer, type Template, variablesOf } from './liquid.ts'
+import { type Format, parseTemplate, Renderer, type Template, variablesOf } from './liquid.ts'
 import { textTemplateOf, toPlainText } from './plain-text.ts'
 
 /** The templates of a newsletter or step. Without a text it is made from the html. */
@@ -94,7 +94,6 @@ function checkTemplate(field: Field, { [field]: source, text }: Content, rendere
   const hasText = text !== null
   const format = formats[field]
   try {
-    checkSize(source)
     const templates = parseTemplate(format, source)
     const paths = variablesOf(format, templates)
     const problems = unknownVariables(paths)
@@ -124,7 +123,6 @@ export function fieldsWithoutLink(fields: { [Field in 'html' | 'text']?: string 
 function mayShowLink(field: 'html' | 'text', source: string): boolean {
   const shown = visible(field, source)
   try {
-    checkSize(shown)
     return showsLink(variablesOf(formats[field], parseTemplate(formats[field], shown)))
   } catch {
     return shown.includes('unsubscribe_url')
@@ -178,11 +176,7 @@ function messageOf(error: unknown): string {
  * @throws MailkeepError `validation_failed` on the field whose syntax is wrong. `checkContent` finds that before.
  */
 export function prepareContent(content: Content): PreparedContent {
-  const prepare = (field: Field) =>
-    attempt(field, () => {
-      checkSize(content[field]!)
-      return parseTemplate(formats[field], content[field]!)
-    })
+  const prepare = (field: Field) => attempt(field, () => parseTemplate(formats[field], content[field]!))
   return {
     subject: prepare('subject'),
     preheader: content.preheader === null ? null : prepare('preheader'),

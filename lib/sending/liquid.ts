@@ -4,28 +4,32 @@ import type { Context, Emitter, Template } from 'liquidjs'
 // The package's default entry is CommonJS, and its `require` fails inside a host's bundle of ES modules.
 // @ts-expect-error The types are those of the package.
 import * as modules from 'liquidjs/dist/liquid.node.mjs'
+import { BoundedContext, boundedOperators, boundWork, workPerTemplate } from './liquid-work.ts'
 
-const { CaptureTag, Drop, EchoTag, Liquid, Token, filters } = modules as typeof liquidjs
+const { CaptureTag, Drop, EchoTag, Liquid, Parser, Token, Tokenizer, TypeGuards, filters } = modules as typeof liquidjs
 
 export type { Template }
 
 /** Maximum length of a template, in UTF-16 code units. */
 const maxTemplateCharacters = 500_000
 
-/** Maximum outputs and tags of a template. Parsing 50,000 takes seconds. */
+/** Maximum outputs and tags of a template, with the lines of `liquid` tags. Parsing 50,000 takes seconds. */
 const maxTags = 5000
+
+/** Maximum characters in the outputs and tags of a template. A tag may have a value in every second one. */
+const maxTagCharacters = 100_000
 
 /** Maximum time of the renderings of a content, all its templates together. They block the process, so it is short. */
 const maxRenderMs = 500
 
-/** Maximum characters that one rendering may make, in outputs, captures, ranges and filters together. */
-const maxRenderedCharacters = 4_000_000
+/** Maximum characters that filters of one rendering may take, and elements of its ranges. */
+const maxFilteredCharacters = 1_000_000
 
 const options = {
   ownPropertyOnly: true,
   strictFilters: true,
-  parseLimit: maxTemplateCharacters,
-  memoryLimit: maxRenderedCharacters,
+  memoryLimit: maxFilteredCharacters,
+  operators: boundedOperators,
   timezoneOffset: 0, // UTC, whatever the machine's zone is
   locale: 'en-US',
 } as const
@@ -89,25 +93,28 @@ function createEngine(isHtml: boolean): liquidjs.Liquid {
     liquid.registerTag('echo', EchoHtml)
   }
   for (const tag of fileTags) delete liquid.tags[tag]
+  boundWork(liquid)
   // Liquid's own limits do not count what a template writes. This emitter does, also inside `capture`.
   const { renderer } = liquid
   const renderTemplates = renderer.renderTemplates.bind(renderer)
-  renderer.renderTemplates = (templates, ctx, emitter = new CountingEmitter(ctx)) =>
-    renderTemplates(templates, ctx, emitter)
+  renderer.renderTemplates = (templates, ctx, emitter = new CountingEmitter(ctx as BoundedContext)) => {
+    ;(ctx as BoundedContext).use(workPerTemplate * templates.length)
+    return renderTemplates(templates, ctx, emitter)
+  }
   return liquid
 }
 
 class CountingEmitter implements Emitter {
   buffer = ''
-  readonly #memory: Context['memoryLimit']
+  readonly #ctx: BoundedContext
 
-  constructor(ctx: Context) {
-    this.#memory = ctx.memoryLimit
+  constructor(ctx: BoundedContext) {
+    this.#ctx = ctx
   }
 
   write(value: unknown): void {
     const text = typeof value === 'string' ? value : toText(value)
-    this.#memory.use(text.length)
+    this.#ctx.use(text.length)
     this.buffer += text
   }
 }
@@ -121,14 +128,28 @@ function toText(value: unknown): string {
 const engines = { html: createEngine(true), text: createEngine(false) } as const
 export type Format = keyof typeof engines
 
-/** @throws Error The template is too long, or has too many tags. */
-export function checkSize(source: string): void {
+/** @throws Error The template is wrong, too long, or has too many tags. */
+export function parseTemplate(format: Format, source: string): Template[] {
   if (source.length > maxTemplateCharacters) throw new Error(`it has more than ${maxTemplateCharacters} characters`)
-  if (source.split(/\{[{%]/, maxTags + 2).length > maxTags + 1) throw new Error(`it has more than ${maxTags} tags`)
+  if (source.split(/\{[{%]/, maxTags + 2).length > maxTags + 1) throw tooManyTags()
+  const engine = engines[format]
+  const tokens = new Tokenizer(source, engine.options.operators).readTopLevelTokens(engine.options)
+  checkTags(tokens)
+  return new Parser(engine).parseTokens(tokens)
 }
 
-export function parseTemplate(format: Format, source: string): Template[] {
-  return engines[format].parse(source)
+/** Checks the size of outputs and tags. A tag `liquid` has a tag in each of its lines. */
+function checkTags(tokens: readonly liquidjs.Token[]): void {
+  const tags = tokens.filter((token) => TypeGuards.isDelimitedToken(token))
+  const lines = tags.filter((tag) => TypeGuards.isTagToken(tag) && tag.name === 'liquid').map((tag) => tag.getText())
+  const count = lines.reduce((sum, text) => sum + text.split('\n').length - 1, tags.length)
+  if (count > maxTags) throw tooManyTags()
+  if (tags.reduce((sum, { begin, end }) => sum + end - begin, 0) > maxTagCharacters)
+    throw new Error(`its tags have more than ${maxTagCharacters} characters`)
+}
+
+function tooManyTags(): Error {
+  return new Error(`it has more than ${maxTags} tags`)
 }
 
 /** Renders the templates of a content. They share the time. */
@@ -139,7 +160,9 @@ export class Renderer {
   render(format: Format, templates: Template[], variables: object): string {
     const startedMs = performance.now()
     try {
-      return engines[format].renderSync(templates, variables, { renderLimit: this.#leftMs }) as string
+      const engine = engines[format]
+      const limits = { sync: true, renderLimit: this.#leftMs }
+      return engine.renderSync(templates, new BoundedContext(variables, engine.options, limits, { liquid: engine }))
     } finally {
       this.#leftMs -= performance.now() - startedMs
     }

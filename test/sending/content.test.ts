@@ -238,6 +238,7 @@ describe('a capture of an html', () => {
 describe('hostile templates', () => {
   /** Each blocks the process, so each must end soon. The limit is far above what they take. */
   const maxMs = 8000
+  const doubled = '{% assign r = r | concat: r %}'.repeat(16)
 
   for (const [name, html] of [
     ['a loop over a billion', '{% for i in (1..1000000000) %}x{% endfor %}'],
@@ -245,6 +246,22 @@ describe('hostile templates', () => {
     ['a huge output', `{% for i in (1..100000) %}${'x'.repeat(50_000)}{% endfor %}`],
     ['text that doubles', `{% assign x = "xxxxxxxxxx" %}${'{% assign x = x | append: x %}'.repeat(60)}`],
     ['captures that double', `${'{% capture x %}{{ x }}{{ x }}xxxxxxxxx{% endcapture %}'.repeat(60)}`],
+    ['an expression for each element', '{% assign r = (1..9000) | where_exp: "i", "i > 0" %}'],
+    ['a property of many elements', '{% assign r = (1..900000) | where: "a" %}'],
+    ['a search in many elements', '{% assign r = (1..900000) | find: "a" %}'],
+    ['a long property of each element', `{% assign r = (1..9000) | sum: "${'a.'.repeat(45_000)}a" %}`],
+    ['a sort of many elements', '{% assign r = (1..900000) | sort %}'],
+    ['a sort of long texts', `{% assign r = "${'x'.repeat(50_000)}" | split: "," %}${doubled}{{ r | sort_natural }}`],
+    ['many searches of an array', `{% assign r = (1..90000) %}{% if ${'r contains 0 or '.repeat(6000)}1 %}{% endif %}`],
+    ['many comparisons', `{% assign r = (1..90000) %}{% case r %}{% when ${'r,'.repeat(45_000)}1 %}{% endcase %}`],
+    ['a slow search', `{% if "${'a'.repeat(50_000)}" contains "b${'a'.repeat(25_000)}" %}{% endif %}`],
+    ['a slow replacement', `{{ "${'a'.repeat(50_000)}" | remove_last: "${'a'.repeat(25_000)}b" }}`],
+    ['lists in lists', `{% assign r = "a" | split: "," %}${'{% assign r = r | push: r %}'.repeat(40)}{{ r }}`],
+    ['groups in groups', '{% assign r = "a,b" | split: "," | group_by: "x" | map: "items" %}{{ r }}'],
+    ['a cycle with many groups', `{% for i in (1..1000) %}{% cycle i: "${'x'.repeat(90_000)}" %}{% endfor %}`],
+    ['many names of days', `{{ "now" | date: "${'%A'.repeat(40_000)}" }}`],
+    ['many lines of a tag', `{% liquid\n${'echo 1\n'.repeat(5000)}%}`],
+    ['a long tag', `{% if ${'1 or '.repeat(30_000)}1 %}{% endif %}`],
     ['a wide date', '{{ "now" | date: "%999999999d" }}'],
     ['deep parentheses', `{{ ${'('.repeat(200_000)} }}`],
     ['too many tags', '{% if true %}{% endif %}'.repeat(20_000)],
@@ -268,6 +285,16 @@ describe('hostile templates', () => {
       for (const { message } of problems) assert.ok(message.length < 500, message)
     })
   }
+
+  test('filters and conditions work on lists', () => {
+    const list = '{% assign r = "b,a" | split: "," %}{% assign r = r | push: "c" | sort %}'
+    assert.equal(rendered({ html: `${list}{{ r | join: "" }}{{ r | where: "x" | size }}` }).html, 'abc0')
+    assert.equal(rendered({ html: `${list}{% if r contains "b" and r == r %}yes{% endif %}` }).html, 'yes')
+    assert.equal(rendered({ html: `${list}{% case r %}{% when r %}yes{% endcase %}` }).html, 'yes')
+    assert.equal(rendered({ html: '{% for i in (1..3) %}{% cycle "x", "y" %}{% endfor %}' }).html, 'xyx')
+    assert.equal(rendered({ html: '{% liquid\nassign a = "x"\necho a\n%}' }).html, 'x')
+    assert.equal(rendered({ html: '{% if contact.name != blank and not false %}yes{% endif %}' }).html, 'yes')
+  })
 
   test('the templates of a content share the time', (t) => {
     let nowMs = 0
