@@ -143,6 +143,10 @@ export function atMost(characters: number) {
   return { ...check, characters } // for the description of the API
 }
 
+function atMostUnits(units: number, characters: number) {
+  return v.check((text: string) => text.length <= units, `This must have at most ${characters} characters.`)
+}
+
 /** A boolean, or its text in a query string. */
 export const QueryBoolean = v.pipe(
   v.union([v.boolean(), v.picklist(['1', '0', 'true', 'false'])], 'This must be 1, 0, true or false.'),
@@ -152,7 +156,10 @@ export const QueryBoolean = v.pipe(
 /** A name: trimmed, NFC, 1–255 characters. */
 export const Name = v.pipe(
   Text,
-  v.transform((text) => text.trim().normalize('NFC')),
+  v.transform((text) => text.trim()),
+  // Normalising long runs of combining marks takes quadratic time. NFC makes one of at most four characters.
+  atMostUnits(8 * inputLimits.nameCharacters, inputLimits.nameCharacters),
+  v.transform((text) => text.normalize('NFC')),
   v.minLength(1, 'This must not be empty.'),
   atMost(inputLimits.nameCharacters),
 )

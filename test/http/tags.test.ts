@@ -4,6 +4,7 @@ import { test } from '../support/databases.ts'
 import { overHttp, type Tenant } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
 import { assertShape, badNames, differentTexts, goodNames, meta, sameTexts, tag } from '../support/http-shapes.ts'
+import { assertFaster } from '../support/timing.ts'
 
 overHttp('tags', (open) => {
   test('create, list, rename and delete answer as the contract shows', async (t) => {
@@ -65,6 +66,17 @@ overHttp('tags', (open) => {
       assert.deepEqual(await names(data), [one.normalize('NFC')])
       await data(204, 'DELETE', `/tags/${id}`)
     }
+  })
+
+  test('a name of many combining marks is too long', async (t) => {
+    const { call, data } = await open(t)
+    const startedMs = performance.now()
+    for (const count of [1020, 100_000])
+      assertInvalid(await call('POST', '/tags', { body: { name: `a${'\u0323\u0300'.repeat(count)}` } }), 'name')
+    assertFaster(performance.now() - startedMs, 500, 'refusing them')
+    const marked = '\u03b1\u0313\u0300\u0345'.repeat(255)
+    const { name } = await data(201, 'POST', '/tags', { body: { name: marked } })
+    assert.equal(name, '\u1f82'.repeat(255))
   })
 
   test('names that only look alike are different', async (t) => {
