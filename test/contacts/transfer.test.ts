@@ -201,6 +201,21 @@ onEveryDatabase('imports', (open) => {
     )
   })
 
+  test('refuse a cell of more than 500 names, and skip the empty ones', async (t) => {
+    const { load, dump } = await openWithList(open, t)
+    const report = await load(
+      'csv',
+      'email,tags\n',
+      `ada@example.org,${'a;'.repeat(100_000)}\nbo@example.org,${';'.repeat(1000)}vip\n`,
+    )
+    assert.deepEqual({ created: report.created, refused: report.refused }, { created: 1, refused: 1 })
+    assert.deepEqual(Object.keys(report.refused_rows[0]!.errors), ['tags'])
+    assert.deepEqual(
+      (await dump())[0].tags.map(({ name }: { name: string }) => name),
+      ['vip'],
+    )
+  })
+
   test('refuse too many columns, and rows without an end, whatever their cells contain', async (t) => {
     const { load, acme, list, emails } = await openWithList(open, t)
     const columns = Array.from({ length: 200_000 }, (_, n) => n).join(',')

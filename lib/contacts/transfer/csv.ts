@@ -1,12 +1,15 @@
 import type { Parser } from 'csv-parse'
 import { MailkeepError } from '../../errors.ts'
-import { withCommas } from '../../limits.ts'
+import { inputLimits, withCommas } from '../../limits.ts'
 import { parseJson } from '../../parse.ts'
 import { type Column, type ColumnMap, columnsOf, type RowState } from './columns.ts'
 import { maxBytesPerChunk, maxBytesPerRow, type Row, unreadable } from './row.ts'
 
 /** Separate the names in one cell. If a name contains one of them, the cell is a JSON array. */
 const separators = /[;,]/
+
+/** Maximum names in a cell of tags, lists or topics. */
+const maxNames = inputLimits.tags
 
 /** How the rows of a file are read. */
 export interface ReadOptions {
@@ -236,10 +239,14 @@ function isNames(column: Column): boolean {
 function namesOf(cell: string): unknown {
   if (cell.trimStart().startsWith('[')) return parseJson(cell) ?? cell
   // Mailchimp quotes each name: "one","two"
-  const names = /^\s*"/.test(cell)
-    ? [...cell.matchAll(/"((?:[^"]|"")*)"/g)].map(([, name]) => name!)
-    : cell.split(separators)
-  return names.filter((name) => name.trim() !== '')
+  const isQuoted = /^\s*"/.test(cell)
+  const names: string[] = []
+  for (const [name, inQuotes] of cell.matchAll(isQuoted ? /"((?:[^"]|"")*)"/g : /[^;,]+/g)) {
+    const text = inQuotes ?? name
+    if (text.trim() !== '') names.push(text)
+    if (names.length > maxNames) break // one name too many is enough to refuse the row
+  }
+  return names
 }
 
 /** Writes names as one cell that `readCsv` can parse. */
