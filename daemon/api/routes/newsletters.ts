@@ -45,6 +45,7 @@ export const newsletterExtensions: readonly Route[] = [
       },
     },
     answers: { 200: { record: 'NewsletterWithAudience', description: 'The newsletter.' } },
+    large: true,
     call: async ({ client, params, query }) => ok(await client.newsletters.get(params.newsletterId, query)),
   },
   {

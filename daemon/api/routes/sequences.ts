@@ -32,6 +32,7 @@ export const sequenceExtensions: readonly Route[] = [
     name: 'getSequence',
     summary: 'One sequence with its steps',
     answers: { 200: { record: 'Sequence', description: 'The sequence.' } },
+    large: true,
     call: async ({ client, params }) => ok(await client.sequences.get(params.sequenceId)),
   },
   {
