@@ -312,7 +312,7 @@ onEveryDatabase('the list of a sequence', (open) => {
     assert.deepEqual(mail.mailed(), [emailOf(1), 'hand@example.org', 'joined@example.org'])
   })
 
-  test('is deleted and replaced: the members of the new one go on', async (t) => {
+  test('is deleted and replaced: the members of the new one continue', async (t) => {
     const mail = await openCourse(t)
     const { acme, list, id } = mail
     await acme.lists.delete(list.id)

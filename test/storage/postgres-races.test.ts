@@ -558,7 +558,7 @@ onPostgres('while a transaction of the host is open', () => {
     assert.notEqual((await acme!.sequences.enrolments(id)).data[0]!.due_at, null)
   })
 
-  test('a sequence gets another list, and a contact who joined the first one there goes on', async (t) => {
+  test('a sequence gets another list, and a contact who joined the first one there continues', async (t) => {
     const transport = new CapturingTransport(Date.now)
     const place = await openSeveral(t, 2, {
       publicUrl: 'https://mail.example.com',
