@@ -31,7 +31,6 @@ export function reference(): string {
       ...declared('lib/options.ts', ['MailkeepOptions']),
       ...declared('lib/webhooks/settings.ts', ['WebhookSettings']),
       ...declared('lib/sending/settings.ts', ['MailSettings']),
-      ...declared('lib/sending/transport.ts', ['MailTransport', 'MailMessage', 'MailOutcome', 'UncertainError']),
       ...declared('lib/storage/sqlite.ts', ['sqlite', 'SqliteOptions']),
       ...declared('lib/storage/sqlite/handle.ts', ['SqliteHandle', 'SqliteStatement']),
       ...declared('lib/storage/postgres.ts', ['postgres', 'PostgresOptions']),
@@ -119,6 +118,8 @@ export function reference(): string {
     ]),
     ...section('Sending mail: `mailkeep/smtp`', [
       ...declared('lib/sending/transports/smtp.ts', ['smtp', 'SmtpOptions', 'DkimOptions']),
+    ]),
+    ...section('Sending mail: transports of `mailkeep`', [
       ...declared('lib/sending/transports/folder.ts', ['folder']),
       ...declared('lib/sending/transport.ts', ['MailTransport', 'MailMessage', 'MailOutcome', 'UncertainError']),
       ...declared('lib/sending/headers.ts', ['mailHeaders', 'MailHeadersInput']),
@@ -144,6 +145,7 @@ export function reference(): string {
       ...declared('lib/webhooks/receiver.ts', [
         'verifyDelivery',
         'VerifyOptions',
+        'DeliveryVerificationError',
         'DeliveryErrorCode',
         'WebhookEvent',
         'EventEnvelope',
@@ -203,7 +205,8 @@ const read = (file: string) => readFileSync(join(root, file), 'utf8')
 
 /** Returns the names that a file exports, in source order. */
 function exported(file: string): string[] {
-  return [...read(file).matchAll(/^export (?:interface|type|const) (\w+)/gm)].map((match) => match[1]!)
+  const names = [...read(file).matchAll(/^export (?:interface|type|const) (\w+)/gm)].map((match) => match[1]!)
+  return [...new Set(names)] // a schema may have the name of its type
 }
 
 /** Returns declarations from the source. Functions lose their bodies, and classes their private parts. */
@@ -217,7 +220,7 @@ const declared: Show = (file, names) =>
 function itemOf(file: string, name: string): Item | undefined {
   const source = read(file)
   const start = new RegExp(
-    `(?:/\\*\\*((?:(?!\\*/)[\\s\\S])*)\\*/\\n)?(^export (?:async )?(function|interface|type|class|const) ${name}\\b)`,
+    `(?:/\\*\\*((?:(?!\\*/)[\\s\\S])*)\\*/\\n(?:// biome-ignore .*\\n)?)?(^export (?:async )?(function|interface|type|class|const) ${name}\\b)`,
     'm',
   ).exec(source)
   if (!start) return undefined

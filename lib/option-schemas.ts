@@ -2,12 +2,15 @@
 import * as v from 'valibot'
 import { sources } from './context.ts'
 import { invalid, nameField } from './errors.ts'
+import type { SesOptions } from './identities/ses.ts'
 import type { CloseOptions, MailkeepOptions, StartOptions, SubscriberOptions } from './options.ts'
 import { closedObject, isInRange, isRecord, validationFailed } from './parse.ts'
 import type { MailSettings } from './sending/settings.ts'
+import type { SesMailOptions } from './sending/transports/ses.ts'
 import type { KyselyOptions } from './storage/kysely.ts'
 import type { PostgresOptions } from './storage/postgres.ts'
 import type { SqliteOptions } from './storage/sqlite.ts'
+import type { ReplyTo } from './testing/sender.ts'
 import type { ContactPlace, TestOptions } from './testing.ts'
 import type { Clock } from './time.ts'
 import type { LookupSettings } from './webhooks/http/resolve.ts'
@@ -94,6 +97,7 @@ export function checkedClock(clock: Clock): Clock {
   }
 }
 
+const isId = (value: unknown) => Number.isSafeInteger(value) && Number(value) > 0
 const isPort = (value: unknown) => isNumber(1, 65_535)(value) && Number.isInteger(value)
 
 /** The longest delay that Node's timers support. */
@@ -158,6 +162,14 @@ const logger = must(
 
 const identityProvider = must(isObjectWith('start', 'status'), 'have the functions start and status, like ses()')
 
+const timeoutMs = must(isPositive(maxTimerMs), 'be a number of milliseconds above 0')
+
+const sesOptions = {
+  client: must(isObjectWith('send'), 'have the function send, like SESv2Client of the AWS SDK'),
+  region: string,
+  timeoutMs,
+}
+
 const required = v.string('This must be a string.')
 const dkim = v.optional(
   v.object({ domain: required, selector: required, privateKey: required }, 'This must be an object.'),
@@ -195,8 +207,10 @@ const schemas = {
     connections: whole(1, maxCount),
     dkim,
     ca: string,
-    timeoutMs: must(isPositive(maxTimerMs), 'be a number of milliseconds above 0'),
+    timeoutMs,
   }),
+  ses: closedObject(sesOptions satisfies OptionsOf<SesOptions>),
+  sesMail: closedObject({ ...sesOptions, configurationSet: string } satisfies OptionsOf<SesMailOptions>),
   testMailkeep: closedObject({
     now: must((value) => value !== null && isInRange(Number(value)), 'be a valid date'),
     webhooks,
@@ -204,7 +218,14 @@ const schemas = {
     logger,
     identityProvider,
   } satisfies OptionsOf<TestOptions>),
-  kitContact: closedObject({ list: anything } satisfies OptionsOf<ContactPlace>),
+  'kit.contact': closedObject({
+    list: must((value) => isId(isRecord(value) ? value.id : value), 'be a list or its id'),
+  } satisfies OptionsOf<ContactPlace>),
+  'kit.answer': closedObject({
+    status: anything,
+    body: string,
+    retryAfterSeconds: number(maxSeconds),
+  } satisfies OptionsOf<Extract<ReplyTo, object>>),
 }
 
 /**

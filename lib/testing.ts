@@ -152,7 +152,7 @@ function factories(client: ClientMailkeep): Pick<TestKit, 'list' | 'contact'> {
     list,
     async contact(input = {}, on = {}) {
       if (!isRecord(input)) throw invalid('input', noRecordMessage(input))
-      checkOptions('kitContact', on)
+      checkOptions('kit.contact', on)
       if (on.list === undefined) defaultList ??= list()
       const { id: listId } = typeof on.list === 'number' ? { id: on.list } : (on.list ?? (await defaultList!))
       const number = ++contacts

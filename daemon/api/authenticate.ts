@@ -48,9 +48,11 @@ export async function authenticate(mailkeep: Mailkeep, request: ApiRequest): Pro
 export async function askHost(authenticate: Authenticate<never>, request: ApiRequest): Promise<Principal> {
   const caller = await authenticate(request.source as never)
   if (!caller) throw new MailkeepError('unauthenticated', 'Authentication is needed.')
-  if (!roles.includes(caller.role) || !Number.isSafeInteger(caller.clientId) || caller.clientId < 1) {
+  const { clientId, role, scope, tokenId = 1 } = caller
+  const areIds = [clientId, tokenId].every((id) => Number.isSafeInteger(id) && id > 0)
+  if (!areIds || !roles.includes(role) || (scope !== undefined && scope !== 'webhooks')) {
     throw new TypeError(
-      'The host’s authenticate() must give { clientId, role } with an id and admin, member or viewer.',
+      'The host’s authenticate() must return { clientId, role } with an id and admin, member or viewer; tokenId, if any, must be an id, and scope webhooks.',
     )
   }
   return caller

@@ -1,7 +1,7 @@
 /** Part of mailkeep/ses: verifies sender addresses with Amazon SES. Loads the AWS SDK at the first request. */
 import { domainToASCII } from 'node:url'
 import { invalid } from '../errors.ts'
-import { refuseUnknownNames } from '../unknown-names.ts'
+import { checkOptions } from '../option-schemas.ts'
 import type { IdentityProvider, IdentityStatus } from './schema.ts'
 
 /** The used part of the SDK's `SESv2Client`. */
@@ -17,11 +17,6 @@ export interface SesOptions {
   /** Timeout of a request, including the SDK's retries; default 15,000. */
   readonly timeoutMs?: number
 }
-
-const optionNames = Object.keys({ client: true, region: true, timeoutMs: true } satisfies Record<
-  keyof SesOptions,
-  true
->)
 
 /** The used part of `@aws-sdk/client-sesv2`. */
 interface Sdk {
@@ -48,12 +43,12 @@ type Ask = (operation: 'CreateEmailIdentity' | 'GetEmailIdentity', email: string
  * - `verifying`: PENDING, or SUCCESS while sending is not enabled.
  * - `verified`: SUCCESS. `failed`: FAILED. Unchanged: TEMPORARY_FAILURE.
  *
- * @throws MailkeepError `validation_failed` on an unknown option; and from `refreshIdentities()`: the SDK cannot be loaded.
+ * @throws MailkeepError `validation_failed` on an unknown or wrong option; and from `refreshIdentities()`: the SDK cannot be loaded.
  * @example
  * const mailkeep = await createMailkeep({ database, encryptionKey, identityProvider: ses({ region: 'eu-central-1' }) })
  */
 export function ses(options: SesOptions = {}): IdentityProvider {
-  refuseUnknownNames(options, optionNames)
+  checkOptions('ses', options)
   let opening: Promise<Ask> | undefined
   const ask: Ask = async (operation, email) => {
     opening ??= open(options).catch((error) => {

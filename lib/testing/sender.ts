@@ -1,4 +1,5 @@
 import { invalid } from '../errors.ts'
+import { checkOptions } from '../option-schemas.ts'
 import { isRecord } from '../parse.ts'
 import { headersOf, type Outcome, type Request, type Sender, type Sending } from '../webhooks/http/send.ts'
 import type { WebhookEvent } from '../webhooks/receiver.ts'
@@ -66,8 +67,9 @@ export class CapturingSender implements Sender {
 /** @throws MailkeepError `validation_failed`: neither an answer of a receiver nor a function. */
 export function checkReply(reply: unknown): void {
   if (typeof reply === 'function') return
-  const status = isRecord(reply) ? reply.status : reply
   if (reply === 'timeout' || reply === 'unreachable') return
+  if (isRecord(reply)) checkOptions('kit.answer', reply)
+  const status = isRecord(reply) ? reply.status : reply
   if (typeof status === 'number' && Number.isInteger(status) && status >= 100 && status <= 599) return
   throw invalid(
     'reply',

@@ -119,10 +119,12 @@ describe('a mounted API', () => {
   test('authenticates through the host, with the host’s own request', async (t) => {
     const kit = await testMailkeep()
     t.after(() => kit.close())
-    const users: Record<string, () => { clientId: number; role: 'admin' | 'member' } | undefined> = {
+    const users: Record<string, () => unknown> = {
       ada: () => ({ clientId: kit.clientId, role: 'admin' }),
       bob: () => ({ clientId: kit.clientId, role: 'member' }),
       mad: () => ({ clientId: 0, role: 'member' }),
+      odd: () => ({ clientId: kit.clientId, role: 'member', tokenId: 'x' }),
+      all: () => ({ clientId: kit.clientId, role: 'member', scope: 'all' }),
       off: () => {
         throw new MailkeepError('forbidden', 'Your account is closed.')
       },
@@ -133,7 +135,7 @@ describe('a mounted API', () => {
       next()
     })
     const errors: object[] = []
-    const authenticate = async (req: express.Request) => users[req.app.locals.user as string]?.()
+    const authenticate = async (req: express.Request) => users[req.app.locals.user as string]?.() as never
     const logger = { error: (fields: object) => void errors.push(fields) }
     app.use(createHandler({ mailkeep: kit.mailkeep, authenticate, logger }))
     const origin = await listen(t, app)
@@ -145,8 +147,8 @@ describe('a mounted API', () => {
     assert.equal(await statusFor('eve', '/tags'), 401)
     assert.equal(await statusFor('off', '/tags'), 403)
     assert.deepEqual(errors, [])
-    assert.equal(await statusFor('mad', '/tags'), 500)
-    assert.equal(errors.length, 1)
+    for (const user of ['mad', 'odd', 'all']) assert.equal(await statusFor(user, '/tags'), 500, user)
+    assert.equal(errors.length, 3)
   })
 
   test('without a logger logs an unexpected error to the Mailkeep’s own logger', async (t) => {

@@ -462,7 +462,9 @@ test('an object whose fields mailkeep cannot read is refused, not taken for an e
   }
 })
 
-test('the test kit, smtp() and ses() name the option that is wrong', async () => {
+test('the test kit, smtp() and ses() name the option that is wrong', async (t) => {
+  const kit = await testMailkeep()
+  t.after(() => kit.close())
   const url = 'smtp://127.0.0.1'
   const dkim = { domain: 'example.org', selector: 's', privateKey: 'PEM' }
   const wrong: [field: string, call: () => unknown][] = [
@@ -476,6 +478,14 @@ test('the test kit, smtp() and ses() name the option that is wrong', async () =>
     ['dkim.selector', () => smtp({ url, dkim: { ...dkim, selector: undefined as Any } })],
     ['options', () => ses(null as Any)],
     ['options', () => sesMail('eu-central-1' as Any)],
+    ['timeoutMs', () => ses({ timeoutMs: Number.NaN })],
+    ['timeoutMs', () => sesMail({ timeoutMs: -1 })],
+    ['region', () => sesMail({ region: 5 as Any })],
+    ['client', () => ses({ client: {} as Any })],
+    ['retryAfter', () => kit.answer({ status: 503, retryAfter: 7200 } as Any)],
+    ['retryAfterSeconds', () => kit.answer({ status: 503, retryAfterSeconds: Number.NaN })],
+    ['list', () => kit.contact({}, { list: null as Any })],
+    ['options', () => kit.contact({}, null as Any)],
     ['now', () => testMailkeep({ now: 'tomorrow' as Any })],
     ['now', () => testMailkeep({ now: Number.NaN })],
   ]

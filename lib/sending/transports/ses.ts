@@ -1,8 +1,8 @@
 /** Sends mail with Amazon SES. Part of mailkeep/ses. */
 import { loadSesSdk, type SesClient, type SesOptions, withAsciiDomain } from '../../identities/ses.ts'
 import { withoutAddresses } from '../../logger.ts'
+import { checkOptions } from '../../option-schemas.ts'
 import { timeLimit } from '../../time-limit.ts'
-import { refuseUnknownNames } from '../../unknown-names.ts'
 import { type MailMessage, type MailOutcome, type MailTransport, UncertainError } from '../transport.ts'
 import { composeMail } from './nodemailer.ts'
 
@@ -10,13 +10,6 @@ export interface SesMailOptions extends SesOptions {
   /** Configuration set of SES, for its events. */
   readonly configurationSet?: string
 }
-
-const optionNames = Object.keys({
-  client: true,
-  region: true,
-  timeoutMs: true,
-  configurationSet: true,
-} satisfies Record<keyof SesMailOptions, true>)
 
 /** The used part of the SDK's errors. Without a status, Amazon has not answered. */
 interface SesError extends Error {
@@ -42,10 +35,10 @@ const unsentErrors = /^CredentialsProviderError:|^Error: Region /
  * - `permanent`: SES rejects the message. Unknown mailboxes are reported later, by SNS.
  * - UncertainError: the request was sent, and no answer came, or none that can be read.
  *
- * @throws MailkeepError `validation_failed` on an unknown option; when a message is sent: the SDK cannot be loaded.
+ * @throws MailkeepError `validation_failed` on an unknown or wrong option; when a message is sent: the SDK cannot be loaded.
  */
 export function sesMail(options: SesMailOptions = {}): MailTransport {
-  refuseUnknownNames(options, optionNames)
+  checkOptions('sesMail', options)
   const { region, timeoutMs = 15_000, configurationSet } = options
   let client: SesClient | undefined = options.client
   return {
