@@ -34,6 +34,7 @@ export async function writeFileAtomic(
     await fill(partial)
     await sync(partial)
     await rename(partial, path)
+    isOwn = false // another process may have created the next one
     // Not every system can sync a directory.
     await sync(dirname(path)).catch(() => {})
   } catch (error) {
