@@ -416,7 +416,7 @@ describe('start and stop', { concurrency: 4 }, () => {
   }, async (t) => {
     const { running } = await onInheritedSocket(t, 4)
     assert.deepEqual(await running.stop(), [0, null])
-    assert.doesNotMatch(running.said.err, /^mailkeep:/m)
+    assert.doesNotMatch(running.said.err, /EINVAL|EADDR|Error/)
   })
 
   test('with a socket from systemd, it ends when all processes have crashed, so that systemd starts it again', {
