@@ -60,9 +60,9 @@ function eraseEvents(events: (p: BatchSlots) => RawBuilder<unknown>): BatchStep 
    */
   const recordInterruptedAttempts = statement(
     { ...batch, now: time, error: text },
-    (_, p, dialect) => sql`with failing as (select id, attempts, client_id, claim from mailkeep_delivery
+    (_, p, dialect) => sql`insert into mailkeep_attempt (delivery_id, number, client_id, started_at, error)
+      with failing as (select id, attempts, client_id, claim from mailkeep_delivery
         where event_id in (${events(p)}) and status in ('pending', 'held') ${dialect.forUpdate})
-      insert into mailkeep_attempt (delivery_id, number, client_id, started_at, error)
       select id, attempts, client_id, ${p.now}, ${p.error} from failing where claim is not null
       on conflict do nothing`,
   )
