@@ -2,11 +2,9 @@
 import * as v from 'valibot'
 import { sources } from './context.ts'
 import { invalid, nameField } from './errors.ts'
-import type { SesOptions } from './identities/ses.ts'
 import type { CloseOptions, MailkeepOptions, StartOptions, SubscriberOptions } from './options.ts'
 import { closedObject, isInRange, isRecord, validationFailed } from './parse.ts'
 import type { MailSettings } from './sending/settings.ts'
-import type { SesMailOptions } from './sending/transports/ses.ts'
 import type { KyselyOptions } from './storage/kysely.ts'
 import type { PostgresOptions } from './storage/postgres.ts'
 import type { SqliteOptions } from './storage/sqlite.ts'
@@ -164,12 +162,6 @@ const identityProvider = must(isObjectWith('start', 'status'), 'have the functio
 
 const timeoutMs = must(isPositive(maxTimerMs), 'be a number of milliseconds above 0')
 
-const sesOptions = {
-  client: must(isObjectWith('send'), 'have the function send, like SESv2Client of the AWS SDK'),
-  region: string,
-  timeoutMs,
-}
-
 const required = v.string('This must be a string.')
 const dkim = v.optional(
   v.object({ domain: required, selector: required, privateKey: required }, 'This must be an object.'),
@@ -209,8 +201,6 @@ const schemas = {
     ca: string,
     timeoutMs,
   }),
-  ses: closedObject(sesOptions satisfies OptionsOf<SesOptions>),
-  sesMail: closedObject({ ...sesOptions, configurationSet: string } satisfies OptionsOf<SesMailOptions>),
   testMailkeep: closedObject({
     now: must((value) => value !== null && isInRange(Number(value)), 'be a valid date'),
     webhooks,

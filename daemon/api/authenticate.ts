@@ -48,9 +48,9 @@ export async function authenticate(mailkeep: Mailkeep, request: ApiRequest): Pro
 export async function askHost(authenticate: Authenticate<never>, request: ApiRequest): Promise<Principal> {
   const caller = await authenticate(request.source as never)
   if (!caller) throw new MailkeepError('unauthenticated', 'Authentication is needed.')
-  const { clientId, role, scope, tokenId = 1 } = caller
-  const areIds = [clientId, tokenId].every((id) => Number.isSafeInteger(id) && id > 0)
-  if (!areIds || !roles.includes(role) || (scope !== undefined && scope !== 'webhooks')) {
+  const { clientId, role, scope, tokenId } = caller
+  const areIds = [clientId, tokenId ?? clientId].every((id) => Number.isSafeInteger(id) && id > 0)
+  if (!areIds || !roles.includes(role) || (scope && scope !== 'webhooks')) {
     throw new TypeError(
       'The host’s authenticate() must return { clientId, role } with an id and admin, member or viewer; tokenId, if any, must be an id, and scope webhooks.',
     )

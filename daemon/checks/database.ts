@@ -103,18 +103,20 @@ async function checkModes(database: string): Promise<Finding[]> {
   return findings.length > 0 ? findings : [ok('permissions', 'only their owner can read the files')]
 }
 
-/** As root, finds files that the owner of their directory may not use, because a command of root has created them. */
+/** As root, finds files of root that the owner of the database's directory may not use: commands of root created them. */
 async function checkOwners({ database, mail: { transport } }: Config): Promise<Finding[]> {
   if (process.getuid?.() !== 0) return []
   const files = ['', '-wal', '-shm', '.key', '.admin-token', '.process-1'].map((suffix) => resolve(database + suffix))
   if (transport.kind === 'folder') files.push(resolve(transport.path))
+  const directory = dirname(resolve(database))
+  const owner = await stat(directory).catch(() => undefined)
+  if (!owner || owner.uid === 0) return []
   const findings: Finding[] = []
   for (const path of files) {
-    const directory = dirname(path)
-    const [file, parent] = await Promise.all([stat(path), stat(directory)]).catch(() => [])
-    if (!file || !parent || file.uid === parent.uid) continue
-    const message = `${path} has another owner than its directory`
-    findings.push(warning('permissions', message, `chown -R --reference=${directory}/ ${path}`))
+    const file = await stat(path).catch(() => undefined)
+    if (file?.uid !== 0) continue
+    const message = `${path} belongs to root, and ${directory} to another user`
+    findings.push(warning('permissions', message, `chown -R ${owner.uid}:${owner.gid} '${path}'`))
   }
   return findings
 }

@@ -52,7 +52,7 @@ export function callOptionsOf<Options extends CallOptions>(
   refuseUnknown(given as object, ['signal', 'idempotencyKey', ...others])
   const { signal } = given as CallOptions
   // Not by its class: a page or a test may have another copy of it.
-  check(signal === undefined || typeof signal?.addEventListener === 'function', 'signal must be an AbortSignal.')
+  check(!signal || typeof signal.addEventListener === 'function', 'signal must be an AbortSignal.')
   return given as Options
 }
 

@@ -99,7 +99,12 @@ async function moveAside(database: string, newKey: string | undefined): Promise<
     const { closeOff } = await loadSqlite()
     closeOff(database, sqliteOptions(), () => {
       moveKey()
-      renameSync(database, aside)
+      try {
+        renameSync(database, aside)
+      } catch (error) {
+        if (replacesKey) renameSync(`${aside}.key`, `${database}.key`)
+        throw error
+      }
     })
   } else moveKey()
   // SQLite would apply a log left by a crash to the restored database.

@@ -1,7 +1,7 @@
 /** Part of mailkeep/ses: verifies sender addresses with Amazon SES. Loads the AWS SDK at the first request. */
 import { domainToASCII } from 'node:url'
 import { invalid } from '../errors.ts'
-import { checkOptions } from '../option-schemas.ts'
+import { refuseUnknownNames } from '../unknown-names.ts'
 import type { IdentityProvider, IdentityStatus } from './schema.ts'
 
 /** The used part of the SDK's `SESv2Client`. */
@@ -16,6 +16,24 @@ export interface SesOptions {
   readonly region?: string
   /** Timeout of a request, including the SDK's retries; default 15,000. */
   readonly timeoutMs?: number
+}
+
+const optionNames = ['client', 'region', 'timeoutMs'] satisfies (keyof SesOptions)[]
+
+/** The longest delay that timers support. */
+const maxTimerMs = 2 ** 31 - 1
+
+/** @throws MailkeepError `validation_failed`: an option is unknown or wrong. */
+export function checkSesOptions(options: SesOptions, names: readonly string[]): void {
+  refuseUnknownNames(options, names)
+  const { client, region = '', timeoutMs = maxTimerMs } = options
+  if (client !== undefined && typeof client?.send !== 'function') {
+    throw invalid('client', 'client must have the function send, like SESv2Client of the AWS SDK.')
+  }
+  if (typeof region !== 'string') throw invalid('region', 'region must be a string.')
+  if (!(typeof timeoutMs === 'number' && timeoutMs > 0 && timeoutMs <= maxTimerMs)) {
+    throw invalid('timeoutMs', 'timeoutMs must be a number of milliseconds above 0.')
+  }
 }
 
 /** The used part of `@aws-sdk/client-sesv2`. */
@@ -48,7 +66,7 @@ type Ask = (operation: 'CreateEmailIdentity' | 'GetEmailIdentity', email: string
  * const mailkeep = await createMailkeep({ database, encryptionKey, identityProvider: ses({ region: 'eu-central-1' }) })
  */
 export function ses(options: SesOptions = {}): IdentityProvider {
-  checkOptions('ses', options)
+  checkSesOptions(options, optionNames)
   let opening: Promise<Ask> | undefined
   const ask: Ask = async (operation, email) => {
     opening ??= open(options).catch((error) => {

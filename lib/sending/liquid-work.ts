@@ -21,8 +21,9 @@ const workPerElement = 50
 /** Characters that a search compares in one unit of work. Each place of the text may take the length of the pattern. */
 const comparisonsPerWork = 64
 
-/** Work of one conversion of a date, such as %A. Names of days are slow. */
-const workPerConversion = 2000
+/** Work of one name in a date, such as %A. Names of days and months are slow. */
+const workPerName = 2000
+const nameInDate = /%[^a-z]*[abhc]/gi
 
 /** Filters that evaluate an expression for each element, and a filter that puts arrays into arrays. */
 const unboundedFilters = [
@@ -79,7 +80,9 @@ export class BoundedContext extends Context {
 /** Length of the value as a text. */
 function lengthOf(value: unknown): number {
   if (Array.isArray(value)) return value.reduce((sum: number, element) => sum + lengthOf(element), 0)
-  return value === null || value === undefined ? 0 : String(value).length
+  // Liquid does not search objects.
+  const isSearched = typeof value !== 'object' || value instanceof Drop
+  return value === undefined || !isSearched ? 0 : String(value).length
 }
 
 /** Operators of conditions that look at the clock, and are charged for arrays and searches. */
@@ -131,7 +134,7 @@ function boundedFilter(name: string, filter: Handler): Handler {
     context.use(1)
     for (const input of inputs) context.charge(input)
     if (searchFilters.has(name)) context.chargeSearch(inputs[0], inputs[1])
-    if (name === 'date') context.use(String(inputs[1]).split('%').length * workPerConversion)
+    if (name === 'date') context.use((String(inputs[1]).match(nameInDate)?.length ?? 0) * workPerName)
     if (elementFilters.has(name) && Array.isArray(inputs[1]))
       throw new Error(`${name} adds a text or number. To add a list, use concat`)
     const result = yield filter.apply(this, inputs)

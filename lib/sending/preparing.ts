@@ -33,19 +33,19 @@ export function unchangedState(tx: Tx, id: number) {
 
 /**
  * Waits until no merge is under way when a newsletter starts, and the reverse. If neither transaction saw the other, the
- * newsletter would write to a contact that is gone. Merges do not wait for each other.
+ * newsletter would write to a contact that is gone. Merges do not wait for each other. A start takes the lock before it
+ * locks rows, because a merge holds it until the end of its transaction, which may lock the same rows later.
  */
-async function lockRecipients(tx: Tx, { shared }: { readonly shared: boolean }): Promise<void> {
+export async function lockRecipients(tx: Tx, { shared }: { readonly shared: boolean }): Promise<void> {
   if (tx.storage.dialect.lock) await queries.lockRecipients(tx, { name: `recipients ${tx.clientId}` }, { shared })
 }
 
-/** Starts a newsletter. The first batch of messages is written in this transaction. */
+/** Starts a newsletter. The first batch of messages is written in this transaction, which has locked the recipients. */
 export async function startNow(
   tx: Tx,
   { id }: { readonly id: number },
   identityId: number | null,
 ): Promise<Newsletter> {
-  await lockRecipients(tx, { shared: false })
   const started_at = now(tx)
   const change = { ...unchangedState(tx, id), status: 'sending' as const, from_identity_id: identityId, started_at }
   const { audience } = newsletterFrom((await queries.updateState(tx, change))!)
@@ -61,6 +61,7 @@ export async function startNow(
 
 /** Starts a scheduled newsletter. If it cannot be sent any more, it fails with the reason. */
 export async function startScheduled(tx: Tx, { targetId: id }: Job): Promise<JobResult> {
+  await lockRecipients(tx, { shared: false })
   const newsletter = await queries.lockNewsletter(tx, { client_id: tx.clientId, id })
   if (newsletter?.status !== 'scheduled') return done()
   // It was scheduled for a later time since, or the clock was set back.

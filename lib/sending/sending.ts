@@ -10,7 +10,7 @@ import { msOf } from '../time.ts'
 import { skipMessages, startNewsletter } from './jobs.ts'
 import * as queries from './newsletter-queries.ts'
 import { lockNewsletter } from './newsletters.ts'
-import { startNow, unchangedState } from './preparing.ts'
+import { lockRecipients, startNow, unchangedState } from './preparing.ts'
 import {
   type Newsletter,
   newsletterFrom,
@@ -32,11 +32,13 @@ import type { NewsletterStatus } from './statuses.ts'
 export async function sendNewsletter(ctx: Context, id: number, input: SendInput = {}): Promise<Newsletter> {
   const { at } = parse(SendOptions, input)
   return transact(ctx, async (tx) => {
+    const startsNow = at === undefined || msOf(at) <= tx.clock()
+    if (startsNow) await lockRecipients(tx, { shared: false })
     const newsletter = await lockNewsletter(tx, id)
     requireStatus(newsletter.status, ['draft', 'scheduled'], 'sent')
     const sender = await requireReady(tx, newsletter)
     await audit(tx, 'newsletter.started', id)
-    if (at === undefined || msOf(at) <= tx.clock()) {
+    if (startsNow) {
       await queries.clearSchedule(tx, { client_id: tx.clientId, id })
       return await startNow(tx, newsletter, sender.id)
     }

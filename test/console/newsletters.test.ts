@@ -96,7 +96,7 @@ consoleTest('the preview keeps the blocks, directions and styles of a mail', asy
     <body style="color: rgb(1, 2, 3)"><!-- <p title=" --><article>Block</article><section>Other</section>
     <ol start="3" type="a"><li>Third</li></ol><table><tr><td valign="top" dir="ltr">Cell</td></tr></table>
     <p class="a"style="color: rgb(4, 5, 6)">No space</p><p/style='color: rgb(4, 5, 6)'>Slash</p>
-    <p title="a > b" style="color: rgb(4, 5, 6)">Quoted</p><p title=a"b style=color:rgb(4,5,6)>Unquoted</p>
+    <p title="a > b" style="color: rgb(4, 5, 6)">Quoted</p><p title="a <title b" style="color: rgb(4, 5, 6)">Comment</p><p title=a"b style=color:rgb(4,5,6)>Unquoted</p>
     <p style="color: rgb(4, 5, 6)" style="color: red">Doubled</p><script>'<p title="'</script>
     <p STYLE = "color: rgb(4, 5, 6)">After <q>a < b</q></p>{{ unsubscribe_url }}</body></html>`
   await data('POST', '/newsletters', { name: 'January', subject: 'Hi', html })
@@ -107,7 +107,7 @@ consoleTest('the preview keeps the blocks, directions and styles of a mail', asy
       const { color, direction, display, verticalAlign } = getComputedStyle(one)
       return { color, direction, display, verticalAlign }
     })
-  for (const text of ['No space', 'Slash', 'Quoted', 'Unquoted', 'Doubled', 'After a < b']) {
+  for (const text of ['No space', 'Slash', 'Quoted', 'Comment', 'Unquoted', 'Doubled', 'After a < b']) {
     assert.equal((await styleOf(text)).color, 'rgb(4, 5, 6)', text)
   }
   for (const text of ['Block', 'Other']) {

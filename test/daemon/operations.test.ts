@@ -298,7 +298,7 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
     }
   })
 
-  test('warns root of files that have another owner than their directory', {
+  test('warns root of its files in a directory of another user', {
     skip: process.platform === 'win32' || process.getuid?.() !== 0,
   }, async (t) => {
     const cwd = await directory(t)
@@ -306,9 +306,12 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
     await chown(cwd, 65_534, 65_534)
     const { out } = await run(['doctor', '--port', '0'], { cwd })
     for (const name of ['mailkeep.db', 'mailkeep.db.key']) {
-      assert.ok(out.includes(`${join(cwd, name)} has another owner than its directory`), out)
+      assert.ok(out.includes(`${join(cwd, name)} belongs to root, and ${cwd} to another user`), out)
     }
-    assert.ok(out.includes(`→ chown -R --reference=${cwd}/ ${join(cwd, 'mailkeep.db')}`), out)
+    assert.ok(out.includes(`→ chown -R 65534:65534 '${join(cwd, 'mailkeep.db')}'`), out)
+    await chown(cwd, 0, 0)
+    await chown(join(cwd, 'mailkeep.db'), 65_534, 65_534)
+    assert.doesNotMatch((await run(['doctor', '--port', '0'], { cwd })).out, /chown/)
   })
 
   test('advises to restore a backup only for a file that is damaged or no database', async (t) => {

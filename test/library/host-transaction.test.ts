@@ -477,6 +477,34 @@ for (const [name, makeHandle, committed] of Object.entries(handles).flatMap((one
       assert.deepEqual((await stored()).contacts, left)
     })
 
+    test('an operation that fails ends no other using() of the transaction', async (t) => {
+      const { handle, mailkeep, save, stored } = await openHandle(t)
+      handle.exec('begin immediate')
+      let isEnded = false
+      const failing = mailkeep.using(handle).clients.rename(999_999, { name: 'Missing' })
+      const ended = failing.catch(() => (isEnded = true))
+      const others = []
+      for (let n = 0; n < 500 && !isEnded; n++) {
+        others.push(mailkeep.using(handle))
+        await null // some of them begin while the savepoint of the operation is open
+      }
+      await ended
+      for (const other of others) await other.clients.list()
+      await save(others.at(-1)!)
+      handle.exec('commit')
+      assert.deepEqual((await stored()).contacts, ['ada@example.org'])
+    })
+
+    test('using() keeps the row id that the host has inserted last', async (t) => {
+      const { handle, mailkeep } = await openHandle(t)
+      handle.exec(
+        'create table shop_order (id integer primary key); begin immediate; insert into shop_order values (7)',
+      )
+      mailkeep.using(handle)
+      assert.equal(handle.prepare('select last_insert_rowid()').pluck().get(), 7)
+      handle.exec('commit')
+    })
+
     test('a rollback to a savepoint from before using() ends it with a message that says so', async (t) => {
       const { handle, mailkeep, save, stored } = await openHandle(t)
       handle.exec('begin immediate; savepoint host')

@@ -290,6 +290,7 @@ describe('hostile templates', () => {
     const list = '{% assign r = "b,a" | split: "," %}{% assign r = r | push: "c" | sort %}'
     assert.equal(rendered({ html: `${list}{{ r | join: "" }}{{ r | where: "x" | size }}` }).html, 'abc0')
     assert.equal(rendered({ html: `${list}{% if r contains "b" and r == r %}yes{% endif %}` }).html, 'yes')
+    assert.equal(rendered({ html: '{% if contact.attributes contains "x" %}x{% else %}no{% endif %}' }).html, 'no')
     assert.equal(rendered({ html: `${list}{% case r %}{% when r %}yes{% endcase %}` }).html, 'yes')
     assert.equal(rendered({ html: '{% for i in (1..3) %}{% cycle "x", "y" %}{% endfor %}' }).html, 'xyx')
     assert.equal(rendered({ html: '{% liquid\nassign a = "x"\necho a\n%}' }).html, 'x')

@@ -29,12 +29,14 @@ const hidden = /<!--(?:-?>|[\s\S]*?(?:--!?>|$))|<(style|script|title)(?=[\s/>])[
 /** The name of an attribute and its value, as the standard of HTML reads them. */
 const attribute = /([^\s/>][^\s/>=]*)(\s*=\s*(?:"[^"]*"?|'[^']*'?|[^\s"'>][^\s>]*)?)?/g
 const tag = new RegExp(`(<[a-z][^\\s/>]*)((?:[\\s/]+|${attribute.source})*)`, 'gi')
+/** One expression, because a quoted value may contain what looks like a comment or an element. */
+const hiddenOrTag = new RegExp(`${hidden.source}|${tag.source}`, 'gi')
 
 /** The parser would apply the policy to style attributes, and report each. */
 function withInertStyles(html: string): string {
-  return html
-    .replace(hidden, '')
-    .replace(tag, (_, start: string, rest: string) => start + rest.replace(attribute, withInertName))
+  return html.replace(hiddenOrTag, (_, _hidden, start?: string, rest = '') =>
+    start === undefined ? '' : start + rest.replace(attribute, withInertName),
+  )
 }
 
 function withInertName(_: string, name: string, value = ''): string {

@@ -1,7 +1,6 @@
 /** Sends mail with Amazon SES. Part of mailkeep/ses. */
-import { loadSesSdk, type SesClient, type SesOptions, withAsciiDomain } from '../../identities/ses.ts'
+import { checkSesOptions, loadSesSdk, type SesClient, type SesOptions, withAsciiDomain } from '../../identities/ses.ts'
 import { withoutAddresses } from '../../logger.ts'
-import { checkOptions } from '../../option-schemas.ts'
 import { timeLimit } from '../../time-limit.ts'
 import { type MailMessage, type MailOutcome, type MailTransport, UncertainError } from '../transport.ts'
 import { composeMail } from './nodemailer.ts'
@@ -38,7 +37,7 @@ const unsentErrors = /^CredentialsProviderError:|^Error: Region /
  * @throws MailkeepError `validation_failed` on an unknown or wrong option; when a message is sent: the SDK cannot be loaded.
  */
 export function sesMail(options: SesMailOptions = {}): MailTransport {
-  checkOptions('sesMail', options)
+  checkSesOptions(options, ['client', 'region', 'timeoutMs', 'configurationSet'] satisfies (keyof SesMailOptions)[])
   const { region, timeoutMs = 15_000, configurationSet } = options
   let client: SesClient | undefined = options.client
   return {

@@ -30,6 +30,8 @@ class HostHandle {
   readonly #find: { get(id: number): unknown }
   /** Random at first, because another copy of mailkeep may use the same handle. */
   #lastId = randomInt(2 ** 47)
+  /** Ids inserted while an operation's savepoint is open. If the operation fails, its rollback removes their rows. */
+  #inSavepoint: number[] | undefined
 
   constructor(handle: Handle) {
     this.connection = new PreparedConnection(handle)
@@ -44,6 +46,7 @@ class HostHandle {
     this.#createTable()
     const id = ++this.#lastId
     this.#insert.run(id)
+    this.#inSavepoint?.push(id)
     this.#delete.run(id - 2 * maxRows, id - maxRows)
     return new HostTransaction(this, id)
   }
@@ -58,9 +61,20 @@ class HostHandle {
     }
   }
 
-  /** Needed again after a ROLLBACK of the transaction that created it. */
+  /** Runs a statement of mailkeep. */
+  run<R>(query: Query): QueryResult<R> {
+    const result = this.connection.run<R>(query)
+    if (query.sql.startsWith('savepoint ')) this.#inSavepoint = []
+    if (query.sql.startsWith('rollback to ')) for (const id of this.#inSavepoint ?? []) this.#insert.run(id)
+    if (query.sql.startsWith('release ')) this.#inSavepoint = undefined
+    return result
+  }
+
+  /** Needed again after a ROLLBACK of the transaction that created it. `without rowid`: keeps `last_insert_rowid()`. */
   #createTable(): void {
-    this.#handle.exec('create table if not exists temp.mailkeep_host_transaction (id integer primary key)')
+    this.#handle.exec(
+      'create table if not exists temp.mailkeep_host_transaction (id integer primary key) without rowid',
+    )
   }
 }
 
@@ -81,7 +95,7 @@ class HostTransaction implements Connection {
   run<R>(query: Query): QueryResult<R> {
     this.#ended ||= !this.#host.isOpen(this.#id)
     if (this.#ended) throw transactionEnded()
-    return this.#host.connection.run(query)
+    return this.#host.run(query)
   }
 }
 
