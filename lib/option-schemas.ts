@@ -3,14 +3,14 @@ import * as v from 'valibot'
 import { sources } from './context.ts'
 import { invalid, nameField } from './errors.ts'
 import type { CloseOptions, MailkeepOptions, StartOptions, SubscriberOptions } from './options.ts'
-import { closedObject, isInRange, isRecord, validationFailed } from './parse.ts'
+import { closedObject, isId, isInRange, isRecord, validationFailed } from './parse.ts'
 import type { MailSettings } from './sending/settings.ts'
 import type { KyselyOptions } from './storage/kysely.ts'
 import type { PostgresOptions } from './storage/postgres.ts'
 import type { SqliteOptions } from './storage/sqlite.ts'
 import type { ReplyTo } from './testing/sender.ts'
 import type { ContactPlace, TestOptions } from './testing.ts'
-import type { Clock } from './time.ts'
+import { type Clock, maxTimerMs } from './time.ts'
 import type { LookupSettings } from './webhooks/http/resolve.ts'
 import type { WebhookSettings } from './webhooks/settings.ts'
 
@@ -95,11 +95,8 @@ export function checkedClock(clock: Clock): Clock {
   }
 }
 
-const isId = (value: unknown) => Number.isSafeInteger(value) && Number(value) > 0
 const isPort = (value: unknown) => isNumber(1, 65_535)(value) && Number.isInteger(value)
 
-/** The longest delay that Node's timers support. */
-const maxTimerMs = 2 ** 31 - 1
 const maxCount = 1_000_000
 const maxSeconds = 31_536_000
 

@@ -167,6 +167,11 @@ export const Name = v.pipe(
 /** A description: at most 1,000 characters. */
 export const Description = v.pipe(Text, atMost(inputLimits.descriptionCharacters))
 
+/** Whether a value can be the id of a record: a positive 53-bit integer. */
+export function isId(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0
+}
+
 /**
  * Checks an id that a caller passed as an argument.
  *
@@ -174,7 +179,7 @@ export const Description = v.pipe(Text, atMost(inputLimits.descriptionCharacters
  * @throws MailkeepError `validation_failed`: not a positive 53-bit integer. The text '1' is rejected too.
  */
 export function requireId(name: string, id: unknown): asserts id is number {
-  if (typeof id === 'number' && Number.isSafeInteger(id) && id > 0) return
+  if (isId(id)) return
   throw invalid(name, `${name} must be a positive whole number.`)
 }
 

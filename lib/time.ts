@@ -5,6 +5,9 @@ export type Timestamp = string
 
 export const dayMs = 86_400_000
 
+/** The longest delay that Node's timers support. */
+export const maxTimerMs = 2 ** 31 - 1
+
 /** The last time that can be stored, in milliseconds since 1970. Later years have five digits, and sort wrongly as text. */
 export const lastMs = Date.parse('9999-12-31T23:59:59.999Z')
 

@@ -1,4 +1,5 @@
 import { type Mailkeep, MailkeepError, type Principal, type Role, roles } from '../../lib/index.ts'
+import { isId } from '../../lib/internal.ts'
 import { type ApiRequest, header } from './http-types.ts'
 import type { Route } from './routes/route.ts'
 
@@ -49,7 +50,7 @@ export async function askHost(authenticate: Authenticate<never>, request: ApiReq
   const caller = await authenticate(request.source as never)
   if (!caller) throw new MailkeepError('unauthenticated', 'Authentication is needed.')
   const { clientId, role, scope, tokenId } = caller
-  const areIds = [clientId, tokenId ?? clientId].every((id) => Number.isSafeInteger(id) && id > 0)
+  const areIds = isId(clientId) && isId(tokenId ?? clientId)
   if (!areIds || !roles.includes(role) || (scope && scope !== 'webhooks')) {
     throw new TypeError(
       'The host’s authenticate() must return { clientId, role } with an id and admin, member or viewer; tokenId, if any, must be an id, and scope webhooks.',

@@ -1,6 +1,7 @@
 /** Part of mailkeep/ses: verifies sender addresses with Amazon SES. Loads the AWS SDK at the first request. */
 import { domainToASCII } from 'node:url'
 import { invalid } from '../errors.ts'
+import { maxTimerMs } from '../time.ts'
 import { refuseUnknownNames } from '../unknown-names.ts'
 import type { IdentityProvider, IdentityStatus } from './schema.ts'
 
@@ -18,14 +19,17 @@ export interface SesOptions {
   readonly timeoutMs?: number
 }
 
-const optionNames = ['client', 'region', 'timeoutMs'] satisfies (keyof SesOptions)[]
+const optionNames = Object.keys({ client: true, region: true, timeoutMs: true } satisfies Record<
+  keyof SesOptions,
+  true
+>)
 
-/** The longest delay that timers support. */
-const maxTimerMs = 2 ** 31 - 1
-
-/** @throws MailkeepError `validation_failed`: an option is unknown or wrong. */
-export function checkSesOptions(options: SesOptions, names: readonly string[]): void {
-  refuseUnknownNames(options, names)
+/**
+ * @param others Names that the function takes besides those of `SesOptions`.
+ * @throws MailkeepError `validation_failed`: an option is unknown or wrong.
+ */
+export function checkSesOptions(options: SesOptions, others: readonly string[] = []): void {
+  refuseUnknownNames(options, [...optionNames, ...others])
   const { client, region = '', timeoutMs = maxTimerMs } = options
   if (client !== undefined && typeof client?.send !== 'function') {
     throw invalid('client', 'client must have the function send, like SESv2Client of the AWS SDK.')
@@ -66,7 +70,7 @@ type Ask = (operation: 'CreateEmailIdentity' | 'GetEmailIdentity', email: string
  * const mailkeep = await createMailkeep({ database, encryptionKey, identityProvider: ses({ region: 'eu-central-1' }) })
  */
 export function ses(options: SesOptions = {}): IdentityProvider {
-  checkSesOptions(options, optionNames)
+  checkSesOptions(options)
   let opening: Promise<Ask> | undefined
   const ask: Ask = async (operation, email) => {
     opening ??= open(options).catch((error) => {

@@ -10,6 +10,11 @@ export interface SesMailOptions extends SesOptions {
   readonly configurationSet?: string
 }
 
+const ownNames = Object.keys({ configurationSet: true } satisfies Record<
+  Exclude<keyof SesMailOptions, keyof SesOptions>,
+  true
+>)
+
 /** The used part of the SDK's errors. Without a status, Amazon has not answered. */
 interface SesError extends Error {
   readonly $metadata?: { readonly httpStatusCode?: number }
@@ -37,7 +42,7 @@ const unsentErrors = /^CredentialsProviderError:|^Error: Region /
  * @throws MailkeepError `validation_failed` on an unknown or wrong option; when a message is sent: the SDK cannot be loaded.
  */
 export function sesMail(options: SesMailOptions = {}): MailTransport {
-  checkSesOptions(options, ['client', 'region', 'timeoutMs', 'configurationSet'] satisfies (keyof SesMailOptions)[])
+  checkSesOptions(options, ownNames)
   const { region, timeoutMs = 15_000, configurationSet } = options
   let client: SesClient | undefined = options.client
   return {
