@@ -77,7 +77,7 @@ function deliver(): void {
   const find = db
     .prepare(`select d.id, d.uuid, d.client_id, d.endpoint_id, e.body from mailkeep_delivery d
       join mailkeep_event e on e.id = d.event_id where d.status = 'pending' and d.lease_until is null
-      and d.endpoint_id = ? and d.due_at <= ? order by d.due_at limit cast(? as integer)`)
+      and d.endpoint_id = +? and d.due_at <= +? order by d.due_at limit +?`)
     .safeIntegers()
   const claimOne = db.prepare(`update mailkeep_delivery set claim = ?, claimed_at = ?, lease_until = ?,
     attempts = attempts + 1 where id = ?`)

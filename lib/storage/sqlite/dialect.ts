@@ -19,13 +19,24 @@ const maxTrigrams = 12
 
 const wordSeparator = /[^\p{L}\p{M}\p{N}]+/u
 
+/**
+ * Writes parameters as `+?`, which compiles to the same code as `?`. SQLite plans with the value of `limit ?`, and since 3.54
+ * with that of `x = ?` in a sorted statement. It then compiles the statement again whenever a value is bound, which can take
+ * longer than running it.
+ */
+class QueryCompiler extends SqliteQueryCompiler {
+  protected override getCurrentParameterPlaceholder(): string {
+    return '+?'
+  }
+}
+
 /** Compiles statements for SQLite. */
 const builder = new Kysely<Tables>({
   dialect: {
     createAdapter: () => new SqliteAdapter(),
     createDriver: () => new DummyDriver(),
     createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createQueryCompiler: () => new QueryCompiler(),
   },
 })
 

@@ -3,12 +3,6 @@ import { BoundedCache } from '../../bounded-cache.ts'
 import type { Connection, Query } from '../connection.ts'
 import type { SqliteHandle, SqliteStatement } from './handle.ts'
 
-/**
- * SQLite uses the value of a plain `limit ?` for its plan, and recompiles the statement at each binding. A cast avoids
- * it.
- */
-const bareLimit = /\blimit \?/g
-
 /** Caches prepared statements, because preparing a statement costs twice as much as running it. */
 export class PreparedConnection implements Connection {
   readonly #statements = new BoundedCache<string, SqliteStatement>(500)
@@ -16,7 +10,7 @@ export class PreparedConnection implements Connection {
 
   constructor(handle: Pick<SqliteHandle, 'prepare'>) {
     this.#prepare = (sql) => {
-      const statement = handle.prepare(sql.replaceAll(bareLimit, 'limit cast(? as integer)'))
+      const statement = handle.prepare(sql)
       statement.safeIntegers?.(false) // a host may have set the handle's default to BigInt
       return statement
     }
