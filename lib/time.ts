@@ -11,6 +11,10 @@ export const maxTimerMs = 2 ** 31 - 1
 /** The last time that can be stored, in milliseconds since 1970. Later years have five digits, and sort wrongly as text. */
 export const lastMs = Date.parse('9999-12-31T23:59:59.999Z')
 
+/** No stored time is before this one, or after the last one. */
+export const firstTime: Timestamp = '0001-01-01T00:00:00.000000Z'
+export const lastTime: Timestamp = '9999-12-31T23:59:59.999999Z'
+
 /** Returns milliseconds since 1970, with a fraction if the clock is precise enough. Injected, so that tests can set it. */
 export type Clock = () => number
 

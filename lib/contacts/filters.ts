@@ -4,7 +4,7 @@ import type { Context } from '../context.ts'
 import { fold } from '../parse.ts'
 import { filtersOfSegment } from '../segments/operations.ts'
 import type { SegmentFilters } from '../segments/schema.ts'
-import type { Timestamp } from '../time.ts'
+import { firstTime, lastTime, type Timestamp } from '../time.ts'
 import type { FilterValues, Flags, Kind } from './listing-conditions.ts'
 import * as queries from './listing-queries.ts'
 import type { ContactFilters } from './schema.ts'
@@ -20,9 +20,6 @@ export interface Filters {
   readonly attributes: readonly IndexedValue[]
   readonly flags: Omit<Flags, 'desc' | 'counted'>
 }
-
-const firstTime: Timestamp = '0001-01-01T00:00:00.000000Z'
-const lastTime: Timestamp = '9999-12-31T23:59:59.999999Z'
 
 /**
  * @param given Filters to use instead of those that the segment of the query has now.

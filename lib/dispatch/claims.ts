@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type RawBuilder, sql } from 'kysely'
 import { type Context, now, type Tx } from '../context.ts'
 import { int, ints, statement, text, texts, time } from '../storage/statement.ts'
-import { dueMsOf, type Timestamp, timestamp, toleratedDriftMs } from '../time.ts'
+import { dueMsOf, firstTime, lastTime, type Timestamp, timestamp, toleratedDriftMs } from '../time.ts'
 import type { TasksInFlight } from './work.ts'
 
 /** Returns a new claim. It begins with the id of this process, so that others can tell when its process has died. */
@@ -53,10 +53,11 @@ export function claimsOf<Expired extends { readonly id: number }>(
   expired: RawBuilder<unknown>,
 ) {
   const table = sql.table(name)
+  // Two bounds make PostgreSQL expect few rows while it has no statistics. Otherwise it scans the table.
   const listClaims = statement.all(
-    {},
-    () => sql<{ claim: string }>`
-      select distinct claim from ${table} where lease_until is not null and claim is not null`,
+    { first: time, last: time },
+    (_, p) => sql<{ claim: string }>`
+      select distinct claim from ${table} where lease_until > ${p.first} and lease_until < ${p.last} and claim is not null`,
   )
   const findNextLeaseEnd = statement(
     {},
@@ -80,7 +81,7 @@ export function claimsOf<Expired extends { readonly id: number }>(
     ),
     /** Lists the claims whose attempt is not recorded, of all processes. */
     async list(ctx: Context): Promise<string[]> {
-      return (await listClaims(ctx, {})).map(({ claim }) => claim)
+      return (await listClaims(ctx, { first: firstTime, last: lastTime })).map(({ claim }) => claim)
     },
     /** Returns when the first lease ends, in milliseconds since 1970; undefined without any. Includes this process. */
     async nextLeaseEndMs(ctx: Context): Promise<number | undefined> {

@@ -187,7 +187,9 @@ export class Loop<
   /** @param orphans The claims of dead processes; undefined when nothing is to be released. */
   async #recordAndClaim(finished: Finished[], plan: Plan | undefined, orphans: readonly string[] | undefined) {
     try {
+      const { useIndexes } = this.#ctx.storage.dialect
       const done = await transact(this.#ctx, async (tx) => {
+        if (useIndexes) tx.transaction.defer(Promise.resolve(tx.transaction.run(useIndexes)))
         const recorded = await this.#work.record(tx, finished)
         const released = orphans ? await this.#release(tx, orphans) : 0
         const claimed = plan === undefined ? [] : await this.#work.claim(tx, plan, this.#inFlight)

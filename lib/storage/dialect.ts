@@ -101,6 +101,11 @@ export interface Dialect {
   lockShared?(name: Expression<unknown>): RawBuilder<unknown>
   /** Begins a statement that must be planned with its values, because their frequency decides which index to scan. */
   readonly customPlan: RawBuilder<unknown>
+  /**
+   * Makes the statements of a transaction use indexes. Otherwise the server scans a table that was small when it planned the
+   * statement. Absent if the database does not keep plans.
+   */
+  readonly useIndexes?: CompiledQuery
   /** JSON as text, for a column of a result. */
   jsonText(json: Expression<unknown>): RawBuilder<string>
 }

@@ -5,6 +5,7 @@ import { createMailkeep, type Logger, type Mailkeep } from '../../lib/index.ts'
 import { postgres } from '../../lib/storage/postgres.ts'
 import { CapturingTransport } from '../../lib/testing/mail.ts'
 import { databaseUrl, hasPostgres, onPostgres, openPostgres, queryOnce, test } from '../support/databases.ts'
+import { openReceiver, until } from '../support/webhook-harness.ts'
 
 /** Creates clients on lists and topics, with tags; the first client has most of the contacts. */
 const seed = `
@@ -412,6 +413,42 @@ onPostgres('statements on PostgreSQL', () => {
       faults.every((fault) => /secret|sealed/i.test(JSON.stringify(fault) + String((fault as { err?: Error }).err))),
     )
     await queryOnce(url, `drop schema ${schema} cascade`)
+  })
+})
+
+onPostgres('a turn of the dispatcher', () => {
+  test('does not scan the deliveries while PostgreSQL has no statistics of them', async (t) => {
+    const { url, schema, ask } = await openPostgres({ schema: `fresh_${process.pid}` })
+    await ask(`create schema ${schema}`)
+    t.after(() => queryOnce(url, `drop schema ${schema} cascade`))
+    const receiver = await openReceiver(t)
+    const webhooks = { allowPrivate: true, concurrency: 50, endpointConcurrency: 50 }
+    const mailkeep = await createMailkeep({
+      database: postgres(url, { schema }),
+      encryptionKey: Buffer.alloc(32),
+      webhooks,
+    })
+    const { client } = (await mailkeep.clients.bootstrap())!
+    const acme = mailkeep.forClient(client.id)
+    await acme.webhooks.createEndpoint({ url: receiver.url(), events: ['newsletter.sent'] })
+    const batches = 8
+    const perBatch = 250
+    for (let batch = 0; batch < batches; batch++) {
+      // Plans that are kept are made while the table is small.
+      const event = { type: 'newsletter.sent', data: { newsletter: { id: batch }, counts: {} } } as const
+      await acme.events.raiseMany(Array.from({ length: perBatch }, () => event))
+      await mailkeep.deliverDue()
+    }
+    await mailkeep.close() // the server then counts what the connections have read
+    const deliveries = batches * perBatch
+    const read = await until('the server has counted', async () => {
+      const [row] = await queryOnce(
+        url,
+        `select seq_tup_read, n_tup_upd from pg_stat_user_tables where schemaname = '${schema}' and relname = 'mailkeep_delivery'`,
+      )
+      return Number(row!.n_tup_upd) >= 2 * deliveries ? { rows: Number(row!.seq_tup_read) } : undefined
+    })
+    assert.ok(read.rows < deliveries, `${read.rows} rows were scanned for ${deliveries} deliveries`)
   })
 })
 

@@ -99,6 +99,8 @@ export const dialect: Dialect = {
   lock: (name) => sql`select pg_advisory_xact_lock(${lockId(name)})`,
   lockShared: (name) => sql`select pg_advisory_xact_lock_shared(${lockId(name)})`,
   customPlan: sql.raw(customPlanMark),
+  // Statements without an index would be compiled by LLVM, because of the cost that a scan has then.
+  useIndexes: plainQuery(`select set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)`),
   jsonText: (json) => sql<string>`cast(${json} as text)`,
 }
 
