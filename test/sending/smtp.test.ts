@@ -20,6 +20,12 @@ import {
   type Script,
 } from './mail-server.ts'
 
+function rsaKey(): string {
+  return generateKeyPairSync('rsa', { modulusLength: 2048 })
+    .privateKey.export({ type: 'pkcs8', format: 'pem' })
+    .toString()
+}
+
 describe('smtp', () => {
   test('hands over a message unchanged', async (t) => {
     const server = await openMailServer(t)
@@ -151,6 +157,37 @@ describe('smtp', () => {
     assert.deepEqual(await verify(server.received[0]!), ['pass'])
     assert.notDeepEqual(await verify(server.received[0]!.toString('latin1').replace('Ada', 'Eve')), ['pass'])
   })
+
+  test('a signature covers both headers that unsubscribe with one click', async (t) => {
+    const server = await openMailServer(t)
+    const { send } = connect(t, server.port, { dkim: { domain: 'acme.example', selector: 'mk', privateKey: rsaKey() } })
+    const unsubscribeUrl = 'https://mail.example.com/c/x/unsubscribe'
+    const headers = mailHeaders({
+      ...{ messageId: message.id, from: message.from.email, clientId: 1, campaign: 'newsletter-7', unsubscribeUrl },
+    })
+    await send({ headers })
+    const [, signature = ''] = /^DKIM-Signature:((?:.*\r\n[ \t])*.*)/m.exec(server.received[0]!.toString()) ?? []
+    const [, covered = ''] = /;\s*h=([^;]*);/.exec(signature) ?? []
+    const names = covered.replace(/\s/g, '').split(':')
+    for (const name of ['list-unsubscribe', 'list-unsubscribe-post', 'from', 'subject', 'list-id', 'feedback-id'])
+      assert.ok(names.includes(name), `${name} is not in ${names}`)
+  })
+
+  for (const [what, privateKey] of [
+    ['no key', 'secret'],
+    ['a key of another type', generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' })],
+  ] as const) {
+    test(`refuses to sign with ${what}, instead of sending messages without a signature`, () => {
+      const dkim = { domain: 'acme.example', selector: 'mk', privateKey: String(privateKey) }
+      assert.throws(
+        () => smtp({ url: 'smtp://127.0.0.1', dkim }),
+        (error) =>
+          isMailkeepError(error, 'validation_failed') &&
+          'dkim.privateKey' in error.errors! &&
+          !error.message.includes(dkim.privateKey),
+      )
+    })
+  }
 
   for (const [options, field] of [
     [{ url: 'http://127.0.0.1' }, 'url'],
