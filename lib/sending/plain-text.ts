@@ -11,9 +11,23 @@ const heading = { options: { uppercase: false } }
 const maxHtmlCharacters = 200_000
 const maxHtmlParts = 20_000
 
+/** Elements that begin a line of their own. Mails have tables for their layout, so a row is a line. */
+const lines = ['tr', 'caption', 'center', 'address', 'dt', 'dd', 'figure', 'figcaption']
+const line = { format: 'block', options: { leadingLineBreaks: 1, trailingLineBreaks: 1 } }
+
 const convert = compile({
   wordwrap: false,
+  formatters: {
+    /** Separates cells: without a space, a link in one would continue with the text of the next. */
+    cell(element, walk, builder) {
+      builder.addInline(' ')
+      walk(element.children, builder)
+      builder.addInline(' ')
+    },
+  },
   selectors: [
+    ...lines.map((selector) => ({ selector, ...line })),
+    ...['td', 'th'].map((selector) => ({ selector, format: 'cell' })),
     { selector: 'a', options: { hideLinkHrefIfSameAsText: true } },
     { selector: 'img', format: 'skip' },
     ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, ...heading })),

@@ -152,6 +152,17 @@ describe('content', () => {
     }
   })
 
+  test('a missing text has the rows of a table on lines of their own, and spaces between its cells', () => {
+    const url = 'https://mail.example.org/c/T/unsubscribe?a=1&b=2'
+    for (const [html, text] of [
+      ['<table><tr><td>{{ unsubscribe_url }}</td><td>Imprint</td></tr></table>', `${url} Imprint`],
+      ['<table><tr><th>A</th><td>{{ unsubscribe_url }}</td></tr><tr><td>B</td></tr></table>', `A ${url}\nB`],
+      ['<table>\n<tr>\n <td>\n{{ unsubscribe_url }} </td>\n</tr>\n<tr><td><p>B</p></td></tr></table>', `${url}\n\nB`],
+      ['<center>A</center><center>{{ unsubscribe_url }}</center><dl><dt>B</dt><dd>C</dd></dl>', `A\n${url}\nB\nC`],
+    ] as const)
+      assert.equal(rendered({ html }).text, text, html)
+  })
+
   test('an html near the limit of its text is sent as it is checked', () => {
     const html = `${'{{ contact.attributes.x }}'.repeat(400)}<p>${'w '.repeat(99_300)}</p>${link}`
     assert.deepEqual(pathsOf({ html }), [])
