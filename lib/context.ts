@@ -117,7 +117,8 @@ const noPublicUrl =
 export function requirePublicUrl(ctx: Context): string {
   const url = ctx.local.publicUrl()
   if (url === undefined) throw invalid('public_url', noPublicUrl)
-  return url.replace(/\/+$/, '')
+  // Headers of mails need ASCII, and the scheme in lower case decides about the header for one click.
+  return new URL(url).href.replace(/\/+$/, '')
 }
 
 /** Whether the caller may do what needs the role admin. The library's own callers have no role and may do everything. */

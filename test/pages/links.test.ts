@@ -22,6 +22,23 @@ overHttp('links to contact pages', (open) => {
     assert.deepEqual(await client.contacts.links({ email: 'ADA@example.org' }), links)
   })
 
+  for (const [given, base] of [
+    ['https://bücher.example/räume', 'https://xn--bcher-kva.example/r%C3%A4ume'],
+    ['HTTPS://Mail.Example.com', 'https://mail.example.com'],
+    [' https://mail.example.com/ ', 'https://mail.example.com'],
+  ] as const) {
+    test(`are made of ASCII, as headers of mails must be, with the public URL "${given}"`, async (t) => {
+      const { client } = await open(t, { publicUrl: given })
+      const { contact } = await client.contacts.upsert({ email: 'ada@example.org' })
+      const links = await client.contacts.links(contact.id)
+      assert.ok(links.unsubscribe_url.startsWith(`${base}/c/`), links.unsubscribe_url)
+      assert.deepEqual(links.headers, {
+        'List-Unsubscribe': `<${links.unsubscribe_url}>`,
+        'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+      })
+    })
+  }
+
   test('offer no one-click unsubscription without https', async (t) => {
     const { client, url } = await open(t)
     const { contact } = await client.contacts.upsert({ email: 'ada@example.org' })
