@@ -37,7 +37,7 @@ const options = {
 /** Tags that read other templates. */
 const fileTags = ['include', 'render', 'layout', 'block']
 
-/** The html of a `capture`. Its outputs are escaped already. A filter makes a text of it, which is escaped again. */
+/** The html of a `capture` or of an escaping filter. Its outputs are escaped already. A filter makes a text of it, which is escaped again. */
 class CapturedHtml extends Drop {
   // Templates read these two as they do of a text.
   readonly size: number
@@ -86,6 +86,18 @@ const escaping = {
   },
 }
 
+/** Filters that escape for html. An output with one of them is not escaped a second time. */
+const escapingFilters = ['escape', 'escape_once', 'xml_escape']
+
+function escapeOnce(liquid: liquidjs.Liquid): void {
+  for (const name of escapingFilters) {
+    const filter = liquid.filters[name] as (this: unknown, ...inputs: unknown[]) => unknown
+    liquid.registerFilter(name, function* (this: unknown, ...inputs): Generator<unknown, CapturedHtml, string> {
+      return new CapturedHtml(yield filter.apply(this, inputs))
+    })
+  }
+}
+
 function createEngine(isHtml: boolean): liquidjs.Liquid {
   const liquid = new Liquid(isHtml ? { ...options, ...escaping } : options)
   if (isHtml) {
@@ -94,6 +106,7 @@ function createEngine(isHtml: boolean): liquidjs.Liquid {
   }
   for (const tag of fileTags) delete liquid.tags[tag]
   boundWork(liquid)
+  if (isHtml) escapeOnce(liquid)
   // Liquid's own limits do not count what a template writes. This emitter does, also inside `capture`.
   const { renderer } = liquid
   const renderTemplates = renderer.renderTemplates.bind(renderer)

@@ -44,8 +44,8 @@ export function toPlainText(html: string): string {
 /** Private-use characters, which mark the place of an output in the text. */
 const [begin, end] = ['\uE000', '\uE001']
 
-/** Tags, raw outputs, private-use characters, outputs that trim the white space beside them, and numbers of lists. */
-const unconvertible = /\{%|\braw\b|[\uE000\uE001]|\{\{-|-\}\}|\bstart\s*=\s*["']?\{\{/i
+/** Tags, raw and escaped outputs, private-use characters, outputs that trim the white space beside them, and numbers of lists. */
+const unconvertible = /\{%|\braw\b|\|\s*(?:xml_)?escape|[\uE000\uE001]|\{\{-|-\}\}|\bstart\s*=\s*["']?\{\{/i
 
 /**
  * Converts an html template to a text template, once for all recipients: converting each rendered html takes a hundred

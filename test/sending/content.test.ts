@@ -152,6 +152,24 @@ describe('content', () => {
     }
   })
 
+  test('a filter that escapes shows what is shown without it', () => {
+    const attributes = { company: 'Ada & "Co" <b>', none: '' }
+    const show = (output: string) => {
+      const { html, text } = rendered({ html: `<p>${output}</p>{{ unsubscribe_url }}` }, { attributes })
+      return [html.split('</p>')[0], text.split('\n')[0]]
+    }
+    const plain = show('{{ contact.attributes.company }}')
+    assert.deepEqual(plain, ['<p>Ada &amp; &#34;Co&#34; &lt;b&gt;', 'Ada & "Co" <b>'])
+    assert.deepEqual(show('{{ contact.attributes.company | escape }}'), plain)
+    assert.deepEqual(show('{{ contact.attributes.company|escape_once }}'), plain)
+    assert.deepEqual(
+      show('{% assign c = contact.attributes.company | escape %}{% if c contains "Co" %}{{ c }}{% endif %}'),
+      plain,
+    )
+    assert.deepEqual(show('{{ contact.attributes.none | escape | default: "You" }}'), ['<p>You', 'You'])
+    assert.deepEqual(show('{{ contact.attributes.company | escape | newline_to_br | raw }}'), plain)
+  })
+
   test('a missing text has the rows of a table on lines of their own, and spaces between its cells', () => {
     const url = 'https://mail.example.org/c/T/unsubscribe?a=1&b=2'
     for (const [html, text] of [
