@@ -37,7 +37,10 @@ const options = {
 /** Tags that read other templates. */
 const fileTags = ['include', 'render', 'layout', 'block']
 
-/** The html of a `capture` or of an escaping filter. Its outputs are escaped already. A filter makes a text of it, which is escaped again. */
+/**
+ * The html of a `capture` or of an escaping filter. Its outputs are escaped already. A filter makes a text of it, which is
+ * escaped again.
+ */
 class CapturedHtml extends Drop {
   // Templates read these two as they do of a text.
   readonly size: number

@@ -44,7 +44,10 @@ export function toPlainText(html: string): string {
 /** Private-use characters, which mark the place of an output in the text. */
 const [begin, end] = ['\uE000', '\uE001']
 
-/** Tags, raw and escaped outputs, private-use characters, outputs that trim the white space beside them, and numbers of lists. */
+/**
+ * Tags, raw and escaped outputs, private-use characters, outputs that trim the white space beside them, and numbers of
+ * lists.
+ */
 const unconvertible = /\{%|\braw\b|\|\s*(?:xml_)?escape|[\uE000\uE001]|\{\{-|-\}\}|\bstart\s*=\s*["']?\{\{/i
 
 /**
