@@ -225,6 +225,43 @@ onPostgres('kysely() on the wrong dialect', () => {
   })
 })
 
+onPostgres('a change whose statement the driver of the host’s Kysely stops waiting for', () => {
+  test('is rolled back, so that it is not committed later without its events', async (t) => {
+    const open = async (options: pg.PoolConfig) => {
+      const host = new pg.Pool({ connectionString: await databaseUrl(), ...options })
+      const mailkeep = await createMailkeep({
+        database: kysely(new PostgresDialect({ pool: host }), onPostgresql),
+        encryptionKey,
+      })
+      t.after(() => mailkeep.close())
+      return mailkeep
+    }
+    const mailkeep = await open({ lock_timeout: 3000 })
+    const client = await mailkeep.clients.create({ name: 'Acme' })
+    const acme = mailkeep.forClient(client.id)
+    const list = await acme.lists.create({ name: 'News' })
+    const endpoint = await acme.webhooks.createEndpoint({
+      url: 'https://example.com/',
+      events: ['contact.created', 'contact.subscribed'],
+    })
+    const ada = { email: 'ada@x.org', tags: ['new'] }
+    const impatient = await open({ query_timeout: 500, idleTimeoutMillis: 0 })
+
+    const other = new pg.Client({ connectionString: await databaseUrl() })
+    await other.connect()
+    await other.query('begin')
+    await other.query('select id from mailkeep_client where id = $1 for no key update', [client.id])
+    await assert.rejects(impatient.forClient(client.id).contacts.addToList(list.id, ada), (error) =>
+      isMailkeepError(error, 'unavailable'),
+    )
+    await other.end()
+
+    assert.equal((await acme.contacts.addToList(list.id, ada)).created, true)
+    const { data } = await acme.webhooks.listDeliveries(endpoint.id)
+    assert.deepEqual(data.map(({ event_type }) => event_type).sort(), ['contact.created', 'contact.subscribed'])
+  })
+})
+
 test('classes of Kysely that a bundler has renamed are used like others', async (t) => {
   class a extends SqliteDialect {
     override createAdapter() {

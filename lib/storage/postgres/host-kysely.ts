@@ -1,5 +1,6 @@
 import { CompiledQuery, type Kysely } from 'kysely'
 import { pollingFeed } from '../change-feed.ts'
+import { plainQuery } from '../connection.ts'
 import { type Database, type DatabaseSource, noLiveness, selfMaintained } from '../database.ts'
 import { type ReservedConnection, reserve } from '../kysely-connection.ts'
 import { postgresMigrations } from '../migrations/postgres.ts'
@@ -53,12 +54,42 @@ class KyselyPool implements DriverPool {
 
   async connect(): Promise<PooledClient> {
     const reserved = await reserve(this.#kysely)
-    return { query: (query) => ask(reserved, query), release: () => reserved.release(), on: nothing, off: nothing }
+    let isReleased = false
+    return {
+      async query(query) {
+        // A statement behind one that timed out would run after the rollback, in no transaction.
+        if (isReleased) throw new Error('The connection was returned to Kysely and is not queryable')
+        return await ask(reserved, query)
+      },
+      release(isBroken = false) {
+        isReleased = true
+        if (isBroken) void rollBackAndRelease(reserved)
+        else reserved.release()
+      },
+      on: nothing,
+      off: nothing,
+    }
   }
 
   async end(): Promise<void> {}
   on(): void {}
   off(): void {}
+}
+
+/**
+ * Kysely cannot close a connection. If the host's driver stopped waiting for a statement, that statement may still run in
+ * an open transaction, which the next user of the connection would commit.
+ */
+async function rollBackAndRelease(connection: ReservedConnection): Promise<void> {
+  for (let isTimeout = true; isTimeout; ) {
+    try {
+      await connection.run(plainQuery('rollback'))
+      isTimeout = false
+    } catch (error) {
+      isTimeout = error instanceof Error && error.message === 'Query read timeout'
+    }
+  }
+  connection.release()
 }
 
 async function ask(connection: ReservedConnection, { text, values = [] }: DriverQuery): Promise<DriverResult> {
