@@ -332,6 +332,13 @@ onPostgres('the schema of the tables', () => {
     assert.equal(row!.n, 0)
   })
 
+  test('is created although transactions can only read by default', async (t) => {
+    const { url } = await openPostgres()
+    const options = encodeURIComponent('-c default_transaction_read_only=on')
+    const { mailkeep } = await openMailkeep(t, postgres(`${url}?options=${options}`, { schema: 'read_only' }))
+    assert.equal((await mailkeep.clients.create({ name: 'Acme' })).id, 1)
+  })
+
   test('is refused if its name is not a plain identifier', async () => {
     for (const schema of ['a b', 'x"; drop table t', '', 'ä', '1a', 'a'.repeat(64)]) {
       assert.throws(

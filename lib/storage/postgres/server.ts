@@ -37,7 +37,8 @@ async function ensureSchema(client: SignalClient, schema: string): Promise<void>
   const { there } = await ask(client, 'select to_regnamespace($1) is not null as there', [`"${schema}"`])
   if (there) return
   try {
-    await client.query({ text: `create schema if not exists "${schema}"` })
+    // Both statements are one transaction. The server or the role may have read-only transactions as the default.
+    await client.query({ text: `set transaction read write; create schema if not exists "${schema}"` })
   } catch (error) {
     // Another process created it concurrently. "if not exists" does not wait for that transaction.
     if ((error as { code?: string }).code !== '23505') throw error
