@@ -3,9 +3,11 @@ import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { TestContext } from 'node:test'
+import pg from 'pg'
+import { postgres } from '../../lib/storage/postgres.ts'
 import { Keeper } from '../faults/keeper.ts'
 import { onPostgres, test } from '../support/databases.ts'
-import { openPlace } from '../support/kinds.ts'
+import { openPlace, type Place } from '../support/kinds.ts'
 import { assertFaster } from '../support/timing.ts'
 import {
   addEndpoint,
@@ -107,13 +109,11 @@ onPostgres('a process that loses the connection which holds its lock', () => {
     const { id } = await addEndpoint(first, receiver.url())
     await raise(first)
     await receiver.count(1)
-    const [row] = await place.ask(`select pid from pg_locks, mailkeep_delivery
-      where locktype = 'advisory' and mode = 'ShareLock' and claim is not null
-        and (cast(classid as bigint) << 32) + cast(objid as bigint) = cast(split_part(claim, ' ', 1) as bigint)`)
+    const pid = await lockHolder(place)
     const second = await openSecondInstance(t, first, { clock: Date.now })
     const marker = await openReceiver(t)
     const other = await addEndpoint(second, marker.url(), 'sequence.completed')
-    await place.ask('select pg_terminate_backend(cast(? as integer))', row!.pid)
+    await place.ask('select pg_terminate_backend(cast(? as integer))', pid)
     await until('the connection is back', () => texts.some((text) => /is back/.test(text)) || undefined)
     await raise(second, {}, 'sequence.completed')
     await withStatus(second, other.id, 'success')
@@ -121,7 +121,58 @@ onPostgres('a process that loses the connection which holds its lock', () => {
     assert.equal((await withStatus(first, id, 'success')).attempts, 1)
     assert.equal(receiver.received.length, 1)
   })
+
+  test('and cannot open another keeps what it claims from then on', async (t) => {
+    const { place, failToListen } = await openPlaceThatFails(t)
+    const texts: string[] = []
+    const log = (_: object, text: string) => texts.push(text)
+    const logger = { debug() {}, info() {}, warn: log, error() {} }
+    const { receiver, answers } = await openManualReceiver(t)
+    const first = await open(t, { place, clock: Date.now, logger })
+    const { id: before } = await addEndpoint(first, receiver.url('/before'))
+    const { id: after } = await addEndpoint(first, receiver.url('/after'), 'sequence.completed')
+    await raise(first)
+    await receiver.count(1)
+    const second = await openSecondInstance(t, first, idle)
+    failToListen()
+    await place.ask('select pg_terminate_backend(cast(? as integer))', await lockHolder(place))
+    await until('the connection is lost', () => texts.some((text) => /was lost/.test(text)) || undefined)
+    await raise(first, {}, 'sequence.completed')
+    await receiver.count(2)
+    second.mailkeep.start()
+    await receiver.count(3) // the second process takes over what the first had claimed with its lock
+    for (const answer of answers) answer(200)
+    assert.equal((await withStatus(second, before, 'success')).attempts, 2)
+    assert.equal((await withStatus(second, after, 'success')).attempts, 1)
+    assert.deepEqual(receiver.received.map(({ path }) => path).sort(), ['/after', '/before', '/before'])
+  })
 })
+
+/** Returns the server's process that holds the lock of the process which has a claim. */
+async function lockHolder(place: Place): Promise<unknown> {
+  const [row] = await place.ask(`select pid from pg_locks, mailkeep_delivery
+    where locktype = 'advisory' and mode = 'ShareLock' and claim is not null
+      and (cast(classid as bigint) << 32) + cast(objid as bigint) = cast(split_part(claim, ' ', 1) as bigint)`)
+  return row!.pid
+}
+
+/** Opens a database to which new connections for notifications fail after `failToListen`. */
+async function openPlaceThatFails(t: TestContext) {
+  let fails = false
+  class Client extends pg.Client {
+    override query(...args: unknown[]) {
+      const { text } = args[0] as { text?: string }
+      if (fails && text?.startsWith('listen')) return Promise.reject(new Error('too many connections')) as never
+      return super.query(...(args as [string])) as never
+    }
+  }
+  const place = await openPlace('PostgreSQL')
+  const { URL: connectionString, SCHEMA: schema } = place.env
+  const pool = new pg.Pool({ connectionString: connectionString!, Client: Client as never })
+  t.after(() => pool.end())
+  const source = postgres(pool, { schema: schema! })
+  return { place: share({ ...place, source }), failToListen: () => (fails = true) }
+}
 
 test('the lock of a process on a SQLite file is an empty file beside it, which the next process takes', async (t) => {
   const place = share(await openPlace('a SQLite file'))

@@ -27,8 +27,9 @@ export class SessionLocks implements Liveness {
   #ask: Ask | undefined
   #usableFromMs = 0
 
+  /** Empty while the connection is lost. Otherwise other processes would take over each new claim at once. */
   id(): string {
-    return this.#key
+    return this.#ask ? this.#key : ''
   }
 
   async findDead(ids: readonly string[]): Promise<string[]> {
