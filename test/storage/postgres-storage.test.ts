@@ -392,6 +392,15 @@ onPostgres('the schema of the tables', () => {
     await assert.rejects(open(url.href), (error) => isMailkeepError(error, 'conflict') && /UTF8/.test(error.message))
     await queryOnce(await databaseUrl(), `drop database ${name} with (force)`)
   })
+
+  test('a host’s pool with dates that mailkeep cannot read is refused when it is opened', async (t) => {
+    const pool = new pg.Pool({ connectionString: await databaseUrl(), options: '-c DateStyle=SQL,DMY' })
+    t.after(() => pool.end())
+    await assert.rejects(
+      createMailkeep({ database: postgres(pool), encryptionKey: Buffer.alloc(32) }),
+      (error) => isMailkeepError(error, 'conflict') && /DateStyle ISO.*SQL, DMY/.test(error.message),
+    )
+  })
 })
 
 onPostgres('a role with few rights', () => {

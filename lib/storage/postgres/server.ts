@@ -5,7 +5,7 @@ import { rowTypes } from './values.ts'
 type Row = Record<string, string | number | boolean | null>
 
 /**
- * Checks the server's version and encoding, and creates the schema if it is missing.
+ * Checks the server's version and encoding and the format of dates, and creates the schema if it is missing.
  *
  * @returns the schema of the tables.
  * @throws MailkeepError `conflict`
@@ -22,13 +22,19 @@ async function checkServer(client: SignalClient): Promise<void> {
   const server = await ask(
     client,
     `select cast(current_setting('server_version_num') as integer) as number,
-      current_setting('server_version') as version, current_setting('server_encoding') as encoding`,
+      current_setting('server_version') as version, current_setting('server_encoding') as encoding,
+      current_setting('DateStyle') as dates`,
   )
   if (Number(server.number) < 130_000) {
     throw new MailkeepError('conflict', `mailkeep needs PostgreSQL 13 or later; this is ${server.version}.`)
   }
   if (server.encoding !== 'UTF8') {
     throw new MailkeepError('conflict', `mailkeep needs a database in UTF8; this one is in ${server.encoding}.`)
+  }
+  // Only a host's pool and a pooler have other settings than mailkeep's.
+  if (!String(server.dates).startsWith('ISO')) {
+    const remedy = "set it in the pool's options, or alter role … set DateStyle = 'ISO'"
+    throw new MailkeepError('conflict', `mailkeep needs DateStyle ISO; this connection has ${server.dates}: ${remedy}.`)
   }
 }
 
