@@ -37,7 +37,7 @@ const assetPrefix = '/console/assets/'
  */
 export function consoleSurfaces(logger: ErrorLog, portalOrigins: readonly string[]): Surfaces {
   let loading: Promise<ConsoleAssets> | undefined
-  const plain = new Map<string, Buffer>()
+  const contents: Contents = new Map()
   const answer: Respond = async (request) => {
     const { path } = readTarget(request.target)
     const [, top = ''] = path.split('/')
@@ -50,7 +50,7 @@ export function consoleSurfaces(logger: ErrorLog, portalOrigins: readonly string
       const isAsset = path.startsWith(assetPrefix)
       const asset = assets[isAsset ? path : '/']
       if (!asset) return refuse(request, nothingHere(), route)
-      return encodeAsset(request, asset, { isAsset, route, policy: policyOf(ancestors) }, plain)
+      return encodeAsset(request, asset, { isAsset, route, policy: policyOf(ancestors) }, contents)
     } catch (error) {
       loading = undefined // a mistake in a source may be corrected
       logger.error({ err: error }, 'console could not be served')
@@ -65,12 +65,14 @@ function notAllowed(request: ApiRequest, route: string): ApiResponse {
   return encodeError(context, methodNotAllowed(), { Allow: 'GET, HEAD' })
 }
 
-/** @param plain Uncompressed files by tag, for clients that do not accept brotli. */
+/** Decoded files by tag and encoding. All responses share them, so that clients which do not read take no memory. */
+type Contents = Map<string, Buffer>
+
 function encodeAsset(
   request: ApiRequest,
   { type, tag, brotli }: ConsoleAsset,
   { isAsset, route, policy }: { isAsset: boolean; route: string; policy: string },
-  plain: Map<string, Buffer>,
+  contents: Contents,
 ): ApiResponse {
   const headers = {
     'X-Request-Id': requestIdOf(request),
@@ -84,7 +86,7 @@ function encodeAsset(
   if (header(request, 'if-none-match')?.includes(tag)) return { status: 304, headers, route }
   const accepted = header(request, 'accept-encoding') ?? ''
   const compressed = /(?:^|,)\s*br\s*(?:,|$)/.test(accepted)
-  const body = compressed ? Buffer.from(brotli, 'base64') : plainOf(tag, brotli, plain)
+  const body = contentsOf(tag, brotli, compressed, contents)
   const response = {
     status: 200,
     headers: {
@@ -98,10 +100,13 @@ function encodeAsset(
   return request.method === 'HEAD' ? response : { ...response, bytes: body }
 }
 
-function plainOf(tag: string, brotli: string, plain: Map<string, Buffer>): Buffer {
-  const known = plain.get(tag)
+/** @param compressed Whether the client accepts brotli. */
+function contentsOf(tag: string, brotli: string, compressed: boolean, contents: Contents): Buffer {
+  const key = `${tag} ${compressed}`
+  const known = contents.get(key)
   if (known) return known
-  const contents = brotliDecompressSync(Buffer.from(brotli, 'base64'))
-  plain.set(tag, contents)
-  return contents
+  const bytes = Buffer.from(brotli, 'base64')
+  const decoded = compressed ? bytes : brotliDecompressSync(bytes)
+  contents.set(key, decoded)
+  return decoded
 }

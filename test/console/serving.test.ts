@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { test } from 'node:test'
 import { brotliDecompressSync, gzipSync } from 'node:zlib'
+import { consoleSurfaces } from '../../daemon/console-surface.ts'
 import { daemon, directory } from '../support/program.ts'
 
 /** Asks with the given headers only, and returns the body as it is sent. */
@@ -58,6 +59,16 @@ test('the daemon serves the console and its files', async (t) => {
     const missing = await get(url + path)
     assert.equal(missing.status, 404, path)
     assert.equal(JSON.parse(missing.body.toString()).code, 'not_found')
+  }
+})
+
+test('all responses share the bytes of a file, so that clients which do not read them take no memory', async () => {
+  const answer = consoleSurfaces({ error: (fields) => assert.fail(String(fields)) }, [])['/']!
+  for (const coding of ['br', 'identity']) {
+    const headers = { 'accept-encoding': coding }
+    const ask = () => answer({ method: 'GET', target: '/', headers, body: async () => new Uint8Array() })
+    const [first, second] = [await ask(), await ask()]
+    assert.ok(first.bytes && first.bytes === second.bytes, coding)
   }
 })
 
