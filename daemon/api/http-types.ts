@@ -38,7 +38,7 @@ export interface ApiResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
-  /** A body that is no text, instead of `body`. */
+  /** The rest of the body, after `body`. All responses share these bytes, so one that waits for its client costs none. */
   readonly bytes?: Uint8Array
   /** The body of an export, instead of `body`: text produced while it is sent. An error cuts the answer off. */
   readonly stream?: AsyncIterable<string>

@@ -40,8 +40,10 @@ function page(render: RequestHandler): RequestHandler {
 /** Serves the OpenAPI description. It needs no token, because it is the same for all clients. */
 async function description(options: ApiOptions, { request, context, target }: RequestState): Promise<ApiResponse> {
   const { describe } = await import('./openapi/index.ts')
-  const { text, bytes } = describe(options, baseUrl(request, target, options.publicUrl))
-  return encode(context, 200, text, { 'Content-Length': String(bytes) })
+  const { start, rest } = describe(options, baseUrl(request, target, options.publicUrl))
+  const bytes = Buffer.byteLength(start) + rest.length
+  const response = encode(context, 200, start, { 'Content-Length': String(bytes) })
+  return context.method === 'HEAD' ? response : { ...response, bytes: rest }
 }
 
 /** Liveness: the process answers. Does not check the database, because a restart would not repair it. */

@@ -168,10 +168,12 @@ async function withinBudget(
   request: ApiRequest,
   response: ApiResponse,
 ): Promise<ApiResponse> {
-  const { body, stream, route, headers } = response
+  const { body, bytes, stream, route, headers } = response
   const fits = stream
     ? answerBudget.hasRoom
-    : body === undefined || answerBudget.take(Number(headers['Content-Length'] ?? Buffer.byteLength(body)), res)
+    : body === undefined ||
+      bytes !== undefined ||
+      answerBudget.take(Number(headers['Content-Length'] ?? Buffer.byteLength(body)), res)
   if (fits) return response
   await stream?.[Symbol.asyncIterator]().return?.()
   return refuse(request, answersOverloaded(), route)

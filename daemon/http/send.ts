@@ -45,6 +45,7 @@ export function send(
     sendStream(res, stream, exchange.answerBudget ?? unlimitedBudget, end).catch(() => res.destroy())
     return
   }
+  if (text !== undefined && bytes) res.write(text)
   if (!mustDrain) {
     res.end(body)
     return

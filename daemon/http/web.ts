@@ -26,9 +26,10 @@ export function fetchHandler(answer: Respond, options: { prefix?: string; bodyBy
     const url = new URL(request.url)
     const path = request.url.slice(request.url.indexOf('/', url.protocol.length + 2)).replace(/#.*$/s, '')
     const mounted = resolveMount(path, path, options.prefix)
-    const { status, headers, body, stream } = await answer(requestOf(request, url, mounted, bodyBytes))
+    const { status, headers, body, bytes, stream } = await answer(requestOf(request, url, mounted, bodyBytes))
     const ends = (await readToEnd(request)) ? {} : { Connection: 'close' }
-    return new Response(stream ? webStream(stream) : (body ?? null), { status, headers: { ...headers, ...ends } })
+    const whole = bytes && body !== undefined ? Buffer.concat([Buffer.from(body), bytes]) : (bytes ?? body ?? null)
+    return new Response(stream ? webStream(stream) : whole, { status, headers: { ...headers, ...ends } })
   }
 }
 

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { createApi } from '../../daemon/api/index.ts'
 import { extensions } from '../../daemon/api/routes/index.ts'
+import { listen } from '../../daemon/http/server.ts'
 import { errorCodes, eventTypes, version } from '../../lib/index.ts'
 import { testMailkeep } from '../../lib/testing.ts'
 import { openService } from '../support/harness.ts'
@@ -14,6 +15,7 @@ import {
   bodiesWithExamples,
   type Description,
   description,
+  descriptionIn,
   type Operation,
   type Response,
 } from '../support/http-description.ts'
@@ -27,8 +29,8 @@ async function describedBy(options: Options, request: object = {}): Promise<Desc
   const { answer } = createApi({ mailkeep: kit.mailkeep, ...options })
   const target = '/api/v1/openapi.json'
   const headers = { host: 'api.example:6245' }
-  const { body } = await answer({ method: 'GET', target, headers, body: async () => new Uint8Array(), ...request })
-  return JSON.parse(body!)
+  const answered = await answer({ method: 'GET', target, headers, body: async () => new Uint8Array(), ...request })
+  return descriptionIn(answered)
 }
 
 const pathOf = (route: Route) => `/api/v1${route.path.replace(/:(\w+)/g, '{$1}')}`
@@ -198,8 +200,8 @@ describe('the description of the API', () => {
     const api = createApi({ mailkeep: kit.mailkeep })
     for (const host of ['a.example', 'b.example']) {
       const request = { method: 'GET', target: '/api/v1/openapi.json', headers: { host } }
-      const { body } = await api.answer({ ...request, body: async () => new Uint8Array() })
-      assert.deepEqual(JSON.parse(body!).servers, [{ url: `http://${host}` }])
+      const answered = await api.answer({ ...request, body: async () => new Uint8Array() })
+      assert.deepEqual(descriptionIn(answered).servers, [{ url: `http://${host}` }])
     }
   })
 })
@@ -214,6 +216,20 @@ describe('GET /api/v1/openapi.json', () => {
     const startedMs = performance.now()
     for (let at = 0; at < 1000; at++) await ask()
     assertFaster(performance.now() - startedMs, 200, 'a thousand answers')
+  })
+
+  test('takes nothing from the budget of responses, because it needs no token', async (t) => {
+    await using kit = await testMailkeep()
+    const { surfaces } = createApi({ mailkeep: kit.mailkeep })
+    const logger = { debug() {}, info() {}, warn() {}, error() {} }
+    const limits = { answersBytes: 2 ** 16 }
+    const server = await listen({ surfaces, logger, host: '127.0.0.1', port: 0, limits })
+    t.after(() => server.close(0))
+    const response = await fetch(`${server.url}/api/v1/openapi.json`)
+    assert.equal(response.status, 200)
+    const text = await response.text()
+    assert.equal(response.headers.get('content-length'), String(Buffer.byteLength(text)))
+    assert.deepEqual(JSON.parse(text).servers, [{ url: server.url }])
   })
 
   test('needs no token, answers HEAD too, and 405 to other methods', async (t) => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Ajv2020 as Ajv, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
-import { createApi } from '../../daemon/api/index.ts'
+import { type ApiResponse, createApi } from '../../daemon/api/index.ts'
 import { testMailkeep } from '../../lib/testing.ts'
 
 interface Ref {
@@ -72,9 +72,14 @@ async function ask(): Promise<Description> {
   await using kit = await testMailkeep()
   const { answer } = createApi({ mailkeep: kit.mailkeep, metrics, logger })
   const target = '/api/v1/openapi.json'
-  const { status, body } = await answer({ method: 'GET', target, headers: {}, body: async () => new Uint8Array() })
-  assert.equal(status, 200, `the API cannot be described: ${logged}`)
-  return JSON.parse(body!)
+  const answered = await answer({ method: 'GET', target, headers: {}, body: async () => new Uint8Array() })
+  assert.equal(answered.status, 200, `the API cannot be described: ${logged}`)
+  return descriptionIn(answered)
+}
+
+/** Returns the description in an answer of the API. */
+export function descriptionIn({ body, bytes }: ApiResponse): Description {
+  return JSON.parse(body! + Buffer.from(bytes!))
 }
 
 /** Real clients must accept new fields in answers. These tests reject every field that is not described. */

@@ -2,23 +2,15 @@
 import type { ApiOptions } from '../index.ts'
 import { documentOf } from './document.ts'
 
-/** Maximum cached documents. There is one for each server URL, which depends on the caller's `Host` header. */
-const maxCachedUrls = 16
-
-interface Cached {
-  /** JSON text of the document without `openapi` and `servers`. */
-  readonly rest: string
-  readonly byUrl: Map<string, Description>
-}
-
+/** An OpenAPI document as JSON. */
 interface Description {
-  /** JSON text. */
-  readonly text: string
-  /** Its length in UTF-8, which takes half a millisecond to count. */
-  readonly bytes: number
+  /** The part that depends on the server's URL, which depends on the caller's `Host` header. */
+  readonly start: string
+  /** The part that all descriptions share. */
+  readonly rest: Buffer
 }
 
-const cache = new WeakMap<ApiOptions, Cached>()
+const rests = new WeakMap<ApiOptions, Buffer>()
 
 /**
  * Describes the API as an OpenAPI 3.1 document.
@@ -26,20 +18,12 @@ const cache = new WeakMap<ApiOptions, Cached>()
  * @param url Base URL as the caller sees it.
  */
 export function describe(options: ApiOptions, url: string): Description {
-  let cached = cache.get(options)
-  if (!cached) {
-    cached = { rest: JSON.stringify(documentFor(options)).slice(1), byUrl: new Map() }
-    cache.set(options, cached)
+  let rest = rests.get(options)
+  if (!rest) {
+    rest = Buffer.from(JSON.stringify(documentFor(options)).slice(1))
+    rests.set(options, rest)
   }
-  const { rest, byUrl } = cached
-  const known = byUrl.get(url)
-  if (known !== undefined) return known
-  const text = `{"openapi":"3.1.0","servers":[${JSON.stringify({ url })}],${rest}`
-  const [oldest] = byUrl.keys()
-  if (byUrl.size >= maxCachedUrls) byUrl.delete(oldest!)
-  const described = { text, bytes: Buffer.byteLength(text) }
-  byUrl.set(url, described)
-  return described
+  return { start: `{"openapi":"3.1.0","servers":[${JSON.stringify({ url })}],`, rest }
 }
 
 function documentFor({ metrics, authenticate, mounted = false }: ApiOptions) {
