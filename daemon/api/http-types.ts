@@ -8,9 +8,10 @@ export interface ApiRequest {
   /**
    * Reads the body. Called at most once, and only after the caller is authorized.
    *
+   * @param maxBytes Maximum size, if it is less than the server's limit.
    * @throws MailkeepError `body_too_large`; `invalid_json`: the body ends early.
    */
-  body(): Promise<Uint8Array>
+  body(maxBytes?: number): Promise<Uint8Array>
   /**
    * Reads a body of any length, instead of `body`. Without it, the limit of `body` applies to imports.
    *

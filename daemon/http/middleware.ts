@@ -133,7 +133,7 @@ async function reply(state: ServerState, exchange: HttpExchange, answer: Respond
     target: req.url ?? '/',
     headers: req.headers,
     address: req.socket.remoteAddress,
-    body: () => readBody(exchange, state.limits.bodyBytes),
+    body: (maxBytes = Infinity) => readBody(exchange, Math.min(maxBytes, state.limits.bodyBytes)),
     stream: () => streamBody(exchange),
     buildLarge: (make) => state.answerBudget.build(exchange.res, make),
   }

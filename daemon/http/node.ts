@@ -171,10 +171,11 @@ function requestOf(
     secure: protocol === 'https' || (req.socket as Partial<TLSSocket> | undefined)?.encrypted === true,
     address: addressOf(call),
     source,
-    body: async () => {
+    body: async (maxBytes = Infinity) => {
+      const limit = Math.min(maxBytes, bodyBytes)
       if (parsed.error) throw parsed.error
-      if (!parsed.body) return await readBody(exchange, bodyBytes)
-      if (parsed.body.bytes.length > bodyBytes) throw tooLarge(bodyBytes)
+      if (!parsed.body) return await readBody(exchange, limit)
+      if (parsed.body.bytes.length > limit) throw tooLarge(limit)
       return parsed.body.bytes
     },
     stream: () => (parsed.body || parsed.error ? streamHostBody(parsed) : streamBody(exchange)),

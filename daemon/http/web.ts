@@ -79,7 +79,7 @@ function requestOf(request: Request, url: URL, mounted: MountedTarget | undefine
     prefix: mounted?.prefix ?? '',
     secure: url.protocol === 'https:',
     source: request,
-    body: () => readWebBody(request, bodyBytes),
+    body: (maxBytes = Infinity) => readWebBody(request, Math.min(maxBytes, bodyBytes)),
     stream: () => streamWebBody(request),
   }
 }

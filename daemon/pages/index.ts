@@ -54,6 +54,12 @@ const optionNames = Object.keys({
 /** Maximum requests of one address. A person needs far fewer, and the database can answer as many. */
 const requestsPerMinute = 300
 
+/**
+ * Maximum size of a form. One with the most lists and topics has a third of it. The links of mails open these pages, so
+ * the requests that one address may send in a minute must leave most of the server's budget of bodies to others.
+ */
+const formBytes = 64 * 1024
+
 const pages: Readonly<Record<LinkPurpose, { page: Page; source: Caller['source'] }>> = {
   unsubscribe: { page: unsubscribePage, source: 'unsubscribe_page' },
   preferences: { page: preferencesPage, source: 'preferences_page' },
@@ -154,7 +160,7 @@ function limitRate({ rateLimit }: PagesState, address: string | undefined): void
 async function readForm(request: ApiRequest): Promise<FormData> {
   const form = new FormData()
   if (declaredBody(request) === 'none') return form
-  const bytes = Buffer.from(await request.body())
+  const bytes = Buffer.from(await request.body(formBytes))
   const type = header(request, 'content-type') ?? ''
   try {
     return await new Response(bytes, { headers: { 'Content-Type': type } }).formData()

@@ -364,6 +364,19 @@ overHttp('contact pages', (open) => {
     assert.equal((await from('192.0.2.8')).status, 200)
   })
 
+  test('refuse a body that is larger than any form', async (t) => {
+    const { unsubscribe_url, read } = await populate(t, open)
+    const post = async (length: number) => {
+      const body = new URLSearchParams({ action: 'unsubscribe', more: '' }).toString().padEnd(length, 'x')
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+      return (await fetch(unsubscribe_url, { method: 'POST', headers, body })).status
+    }
+    assert.equal(await post(64 * 1024 + 1), 413)
+    assert.equal((await read()).unsubscribed_at, null)
+    assert.equal(await post(64 * 1024), 200)
+    assert.ok((await read()).unsubscribed_at)
+  })
+
   test('do not trust X-Forwarded-For unless a proxy sets it', async (t) => {
     const { preferences_url } = await populate(t, open)
     const statuses = new Set<number>()
