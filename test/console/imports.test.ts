@@ -1,7 +1,7 @@
 /** Imports one after another, and options that change after a dry run. */
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
-import { consoleTest } from './world.ts'
+import { consoleTest, during, gate, heading } from './world.ts'
 
 const chooseFile = (page: Page, name: string, text: string) =>
   page.locator('input[type=file]').setInputFiles({ name, mimeType: 'text/csv', buffer: Buffer.from(text) })
@@ -86,4 +86,32 @@ consoleTest('the refused rows of a file with old line ends are downloaded', asyn
   const text = (await (await (await downloading).createReadStream()).toArray()).join('')
   assert.match(text, /""Anna\s+Maria"",broken/)
   assert.match(text, /"Eve,eve@"/)
+})
+
+consoleTest('an import whose token is revoked shows its report after the user has signed in again', async (world) => {
+  const { page, data, url, allowErrors } = world
+  allowErrors()
+  await data('POST', '/lists', { name: 'News' })
+  const newToken = () => data<{ id: number; token: string }>('POST', '/tokens', { name: 'mine', role: 'admin' })
+  const first = await newToken()
+  await page.goto(`${url}/#token=${first.token}`)
+  await heading(page, 'Overview')
+  await page.goto(`${url}/console/import`)
+  await chooseFile(page, 'people.csv', 'email\nada@example.org\n')
+  const { promise, resolve: answer } = gate()
+  const report = { total: 1, created: 1, updated: 0, skipped: 0, refused: 0, refused_rows: [] }
+  await during(page, 'POST', '/contacts/import**', async (route) => {
+    await promise
+    await route.fulfill({ json: { data: report } })
+  })
+  await page.getByLabel('What to do').selectOption('import')
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByText('Importing: 0 of about').waitFor()
+  await data('DELETE', `/tokens/${first.id}`)
+  const dialog = page.getByRole('dialog', { name: 'Sign in again' })
+  await dialog.getByLabel('API token').fill((await newToken()).token)
+  await page.keyboard.press('Enter')
+  await dialog.waitFor({ state: 'detached' })
+  answer()
+  await page.getByRole('heading', { name: 'Imported' }).waitFor()
 })

@@ -1,8 +1,11 @@
-/** The import of this tab. It continues while other pages are open, and ends with the session. */
+/**
+ * The import of this tab. It continues while other pages are open, and until the user has signed in again after the API
+ * ended the session. It ends when the user signs out, and with a token of another client.
+ */
 import { effect, signal } from '@preact/signals'
 import { api, authorized, dataOf, errorOf, RequestError, type Schemas } from '../api.ts'
 import { asRequestError } from '../parts/load.tsx'
-import { token } from '../session.ts'
+import { sessionNumber } from '../session.ts'
 import { countLines, formatOf } from './file.ts'
 
 export interface Options {
@@ -39,7 +42,7 @@ export function dropDryRun(): void {
 let session = new AbortController()
 
 effect(() => {
-  if (token.value !== undefined) return
+  void sessionNumber.value
   running.value = undefined
   session.abort()
   session = new AbortController()
