@@ -115,3 +115,22 @@ consoleTest('an import whose token is revoked shows its report after the user ha
   answer()
   await page.getByRole('heading', { name: 'Imported' }).waitFor()
 })
+
+consoleTest('a drop beside the field, or without a file, changes nothing', async ({ page, visit }) => {
+  await visit('/console/import')
+  await chooseFile(page, 'people.csv', 'email\nada@example.org\n')
+  await page.getByRole('cell', { name: 'ada@example.org' }).waitFor()
+  const isRefused = (selector: string, file: boolean) =>
+    page.evaluate(`(() => {
+      const dataTransfer = new DataTransfer()
+      if (${file}) dataTransfer.items.add(new File(['email'], 'other.csv'))
+      else dataTransfer.setData('text/plain', 'ada')
+      const event = new DragEvent('drop', { dataTransfer, bubbles: true, cancelable: true })
+      document.querySelector('${selector}').dispatchEvent(event)
+      return event.defaultPrevented
+    })()`)
+  assert.equal(await isRefused('h1', true), true, 'the browser would open the file')
+  assert.equal(await isRefused('.drop', false), true)
+  await page.getByText('people.csv', { exact: true }).waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Start' }).isVisible(), true)
+})

@@ -1,8 +1,9 @@
-import { useId, useState } from 'preact/hooks'
+import { useEffect, useId, useState } from 'preact/hooks'
 
 /** Takes a file that is dropped or chosen. */
 export function DropZone({ file, choose }: { file: File | undefined; choose(file: File | undefined): void }) {
   const id = useId()
+  useEffect(() => refuseDrops(), [])
   const [isOver, setOver] = useState(false)
   const over = (is: boolean) => (event: DragEvent) => {
     event.preventDefault()
@@ -16,7 +17,8 @@ export function DropZone({ file, choose }: { file: File | undefined; choose(file
       onDragLeave={over(false)}
       onDrop={(event) => {
         over(false)(event)
-        choose(event.dataTransfer?.files[0])
+        const [dropped] = event.dataTransfer?.files ?? []
+        if (dropped) choose(dropped)
       }}
     >
       <label for={id}>
@@ -39,4 +41,15 @@ export function DropZone({ file, choose }: { file: File | undefined; choose(file
       )}
     </div>
   )
+}
+
+/** Ignores files that are dropped elsewhere. The browser would open them instead of the page. @returns Stops that. */
+function refuseDrops(): () => void {
+  const refuse = (event: DragEvent) => event.dataTransfer?.types.includes('Files') && event.preventDefault()
+  addEventListener('dragover', refuse)
+  addEventListener('drop', refuse)
+  return () => {
+    removeEventListener('dragover', refuse)
+    removeEventListener('drop', refuse)
+  }
 }
