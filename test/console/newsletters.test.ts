@@ -90,6 +90,18 @@ consoleTest('the styles of a mail cannot cover the console', async ({ page, visi
   await heading(page, 'Contacts')
 })
 
+consoleTest('no style of a mail in a preview asks for a picture', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  const html = String.raw`<p style="background: url(https://a.example/)">One</p>
+    <p style="background: u\72l(https://b.example/)">Two</p>
+    <p style="background: image-s\65t('https://c.example/' 1x)">Three</p>
+    <p style="--d: u\72l(https://d.example/); background: var(--d)">Four</p>{{ unsubscribe_url }}`
+  await data('POST', '/newsletters', { name: 'January', subject: 'Hi', html })
+  await visit('/console/newsletters/1')
+  await page.locator('.mail').getByText('Four').waitFor() // a request fails the test
+  await page.screenshot() // after the styles are applied
+})
+
 consoleTest('the preview keeps the blocks, directions and styles of a mail', async ({ page, visit, data }) => {
   await data('POST', '/contacts', { email: 'ada@example.org' })
   const html = `<!doctype html><html lang="he" dir="rtl"><head><title>No</title><style>p { color: red }</style></head>

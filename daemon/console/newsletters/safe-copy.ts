@@ -23,6 +23,9 @@ const attributes =
 const dropped = new Set(words('head iframe math noscript object svg template'))
 const styleName = 'data-mail-style'
 
+/** What loads a picture in a style. A backslash may hide its name: `u\72l(` is `url(`. */
+const picture = /url\s*\(|image-set|\\/i
+
 /** A comment, or an element whose content is no markup. */
 const hidden = /<!--(?:-?>|[\s\S]*?(?:--!?>|$))|<(style|script|title)(?=[\s/>])[\s\S]*?(?:<\/\1(?=[\s/>])[^>]*>|$)/gi
 
@@ -67,7 +70,7 @@ function copyOf(element: Element): Node[] {
     copy.rel = 'noreferrer noopener'
   }
   const style = element.getAttribute(styleName)
-  if (style !== null && !/url\s*\(|image-set/i.test(style)) copy.style.cssText = style
+  if (style !== null && !picture.test(style)) copy.style.cssText = style
   copy.append(...copies(element))
   return [copy]
 }
