@@ -134,3 +134,28 @@ consoleTest('a drop beside the field, or without a file, changes nothing', async
   await page.getByText('people.csv', { exact: true }).waitFor()
   assert.equal(await page.getByRole('button', { name: 'Start' }).isVisible(), true)
 })
+
+consoleTest(
+  'the browser asks before it leaves an import that runs, and not after it',
+  async ({ page, visit, data }) => {
+    await data('POST', '/lists', { name: 'News' })
+    await visit('/console/import')
+    await chooseFile(page, 'people.csv', 'email\nada@example.org\n')
+    const { promise, resolve: answer } = gate()
+    await during(page, 'POST', '/contacts/import**', async (route) => {
+      await promise
+      await route.continue()
+    })
+    await page.getByRole('button', { name: 'Start' }).click()
+    await page.getByText('Checking: 0 of about').waitFor()
+    const asked = page.waitForEvent('dialog')
+    await page.evaluate('void setTimeout(() => location.reload())')
+    const question = await asked
+    assert.equal(question.type(), 'beforeunload')
+    await question.dismiss()
+    answer()
+    await page.getByText('Dry run: nothing was stored').waitFor()
+    await page.reload() // a question would be refused here
+    await heading(page, 'Import')
+  },
+)

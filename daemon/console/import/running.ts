@@ -80,6 +80,7 @@ export async function startImport(file: File, options: Options, importNow?: Runn
       () => {}, // the import itself reports the error
     )
   }, pollMs)
+  addEventListener('beforeunload', askBeforeClosing)
   try {
     const report = await send(file, options, ended)
     show({ rows: report.total, report })
@@ -87,7 +88,13 @@ export async function startImport(file: File, options: Options, importNow?: Runn
     show({ error: asRequestError(error) })
   } finally {
     clearInterval(polling)
+    removeEventListener('beforeunload', askBeforeClosing)
   }
+}
+
+/** A tab that is closed or loaded again sends no more rows, and shows no report. */
+function askBeforeClosing(event: BeforeUnloadEvent): void {
+  event.preventDefault()
 }
 
 /** The browser does not read a file that was changed after it was chosen. */
