@@ -123,13 +123,15 @@ function Test({ newsletterId, state, close }: SendDialogProps) {
       <Form action="Send test" cancel={close} submit={submit}>
         <Field label="Addresses" name="emails" required hint="At most 10, separated by commas." />
         {results && (
-          <ul>
-            {results.map(({ email, status, error }) => (
-              <li key={email}>
-                {email}: {status} {error}
-              </li>
-            ))}
-          </ul>
+          <div role="status">
+            <ul>
+              {results.map(({ email, status, error }) => (
+                <li key={email}>
+                  {email}: {status} {error}
+                </li>
+              ))}
+            </ul>
+          </div>
         )}
       </Form>
     </Dialog>
