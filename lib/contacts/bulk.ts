@@ -92,6 +92,8 @@ interface EntryOptions extends AbortInput {
   readonly begin?: () => BatchSteps
   /** Called in the transaction of each batch. */
   readonly onSave: (tx: Tx) => Promise<void>
+  /** Filled after each commit. After an error it has the results of what was saved before. */
+  readonly results?: BulkResult[]
 }
 
 /**
@@ -103,9 +105,8 @@ export async function addEntries(
   ctx: Context,
   listId: number | undefined,
   entries: Iterable<Entry>,
-  options: EntryOptions,
+  { results = [], ...options }: EntryOptions,
 ): Promise<BulkResult[]> {
-  const results: BulkResult[] = []
   for (const batch of batchesOf(entries, await countDeliveries(ctx))) {
     results.push(...(await inTurn(ctx, options.signal, () => addBatch(ctx, listId, batch, options))))
   }

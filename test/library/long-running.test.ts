@@ -81,6 +81,19 @@ onEveryDatabase('long-running operations', (open) => {
     assert.ok((await acme.contacts.count()) >= 1000)
   })
 
+  test('the record of an import that is stopped between two transactions counts what was saved', async (t) => {
+    const controller = new AbortController()
+    const { acme } = await open(t, { start: false, onEvent: () => controller.abort(reason) })
+    const list = await acme.lists.create({ name: 'News' })
+    const file = people(900).map((person) => `${JSON.stringify(person)}\n`)
+    const importing = acme.contacts.import(list.id, file, { format: 'ndjson', signal: controller.signal })
+    await assert.rejects(importing, isReason)
+    const [record] = (await acme.imports.list()).data
+    const count = await acme.contacts.count()
+    assert.deepEqual([record!.error, record!.created, record!.rows], ['aborted', count, count])
+    assert.ok(count > 0 && count < 900, `${count} contacts`)
+  })
+
   test('an aborted signal stops the others before they begin', async (t) => {
     const { acme, mailkeep } = await open(t, { start: false })
     const list = await acme.lists.create({ name: 'News' })

@@ -125,11 +125,15 @@ async function load(
   for await (const rows of batchesOf(read(bytes, options), convert)) {
     if (listId !== null) await getList(ctx, listId) // also when every row of the batch is refused
     const entries = rows.map(({ entry }) => entry)
-    const outcomes: RowOutcome[] = dry_run
-      ? await check(entries)
-      : await addEntries(importing, listId ?? undefined, entries, { signal, begin, onSave })
-    for (const [at, { line }] of rows.entries()) add(line, outcomes[at]!)
-    await onResults?.(rows.map((row, at) => rowResult(row, outcomes[at]!)))
+    const results: RowOutcome[] = []
+    try {
+      if (dry_run) results.push(...(await check(entries)))
+      else await addEntries(importing, listId ?? undefined, entries, { signal, begin, onSave, results })
+    } finally {
+      // An error leaves the transactions before it.
+      for (const [at, outcome] of results.entries()) add(rows[at]!.line, outcome)
+    }
+    await onResults?.(rows.map((row, at) => rowResult(row, results[at]!)))
     const { total, created, updated, refused } = progress
     await onProgress?.({ total, created, updated, refused })
   }
