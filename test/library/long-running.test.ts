@@ -78,7 +78,7 @@ onEveryDatabase('long-running operations', (open) => {
       onProgress: () => controller.abort(reason),
     })
     await assert.rejects(importing, isReason)
-    assert.ok((await acme.contacts.count()) >= 1000)
+    assert.ok((await acme.contacts.count()) > 0)
   })
 
   test('the record of an import that is stopped between two transactions counts what was saved', async (t) => {
