@@ -203,6 +203,8 @@ test('a wrong setting is one line that names it', () => {
       'file:x.db',
       'sqlite:x.db',
       'folder/',
+      ' mail.db',
+      'mail.db ',
     ],
     DATABASE_SCHEMA: ['a b', 'a"b', '1a', 'x'.repeat(64)],
     DATABASE_CONNECTIONS: ['0', 'many'],

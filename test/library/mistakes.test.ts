@@ -524,6 +524,9 @@ test('sqlite() and postgres() refuse values that are not a database', async () =
     assertHelpful(error, url, 'validation_failed')
     assert.match(error!.message, /no URL/)
   }
+  for (const path of [' mail.db', 'mail.db ', 'mail.db\n', ' ']) {
+    assertHelpful(await outcomeOf(() => sqlite(path)), JSON.stringify(path), 'validation_failed')
+  }
   const missing = join(tmpdir(), 'mailkeep-no-such-directory', 'mailkeep.db')
   const error = await outcomeOf(() => createMailkeep({ database: sqlite(missing), encryptionKey }))
   assertHelpful(error, 'a missing directory', 'unavailable')

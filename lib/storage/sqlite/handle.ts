@@ -42,6 +42,10 @@ export function checkSource(source: unknown): void {
   if (typeof source === 'string' && url.test(source)) {
     throw invalid('database', "sqlite() takes the path of a file and no URL: 'mail.db' instead of 'file:mail.db'.")
   }
+  if (typeof source === 'string' && source.trim() !== source) {
+    // better-sqlite3 trims the name, so mailkeep would lock, watch and protect another file than it opens.
+    throw invalid('database', 'The path given to sqlite() must not begin or end with white space.')
+  }
   if (typeof source === 'string' && source !== '' && !source.includes('\0')) return
   const { prepare, open, readonly, inTransaction } = (source ?? {}) as Partial<Record<string, unknown>>
   if (typeof prepare !== 'function') {
