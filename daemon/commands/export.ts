@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { ClientMailkeep, Format } from '../../lib/index.ts'
+import { CliError, reasonOf } from '../cli-error.ts'
 import type { Progress } from '../progress.ts'
 import { type Command, clientFlag, formatFlag, formatFrom, type Invocation, withClient } from './command.ts'
 
@@ -34,8 +35,11 @@ async function write(
   try {
     await pipeline(Readable.from(text, { highWaterMark: 1 }), output, { end: false })
   } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException
     // The reader closed the pipe early (`| head`). That is not an error.
-    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
+    if (code === 'EPIPE') return
+    if (syscall === 'write') throw new CliError(`The output cannot be written: ${reasonOf(error)}.`)
+    throw error
   } finally {
     progress?.clear()
   }

@@ -489,10 +489,11 @@ describe('commands', { concurrency: 4 }, () => {
 
   test('fail if their output cannot be written', { skip: !existsSync('/dev/full') && 'no /dev/full' }, async (t) => {
     const cwd = await directory(t)
-    await run(cwd, ['migrate'])
+    await run(cwd, ['client', 'create', 'Acme'])
     const full = await open('/dev/full', 'w')
     t.after(() => full.close())
-    for (const args of [['client', 'list', '--json'], ['--help'], ['doctor', '--port', '0']]) {
+    const exported = ['export', '--client', '1', '--json']
+    for (const args of [['client', 'list', '--json'], exported, ['--help'], ['doctor', '--port', '0']]) {
       const [command = '', ...words] = program.commandLine(args)
       const child = spawn(command, words, { cwd, env: {}, stdio: ['ignore', full.fd, 'pipe'] })
       const said = program.collect(child)
