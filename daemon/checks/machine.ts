@@ -40,7 +40,7 @@ async function checkDisk({ database }: Config): Promise<Finding | undefined> {
 }
 
 async function checkPort({ host, port }: Config): Promise<Finding> {
-  const place = `${host}:${port}`
+  const place = `${host.includes(':') ? `[${host}]` : host}:${port}`
   const probe = createServer()
   try {
     probe.listen({ host, port })
