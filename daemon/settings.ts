@@ -65,7 +65,7 @@ const database = v.pipe(
     (text) => isServer(text) || !/[/\\]$/.test(text),
     'must be the path of a file, and ends like one of a directory',
   ),
-  v.check((text) => text.trim() === text, 'must not begin or end with white space'),
+  v.check((text) => isServer(text) || text.trim() === text, 'must not begin or end with white space'),
 )
 
 /** Same rule as in the library. Checked here so that the message names the setting. */
