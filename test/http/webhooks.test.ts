@@ -238,7 +238,9 @@ overHttp('the test operation', (open) => {
     const { id } = await other.data(201, 'POST', '/webhook-endpoints', { body: { url: hook.url(), events } })
     await other.data(202, 'POST', `/webhook-endpoints/${id}/test`)
     advance(Number(headers['retry-after']) * 1000)
-    await times(5, 202)
+    await times(1, 202)
+    advance(15_000) // the other four of the first five came later than the first, however slow the machine is
+    await times(4, 202)
     await times(1, 429)
   })
 
