@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { ses } from '../lib/identities/ses.ts'
 import { createMailkeep, type DatabaseSource, type Logger, type Mailkeep } from '../lib/index.ts'
-import { isLoopback } from '../lib/internal.ts'
+import { hostAndPort, isLoopback } from '../lib/internal.ts'
 import type { SqliteOptions } from '../lib/storage/sqlite.ts'
 import { nativeAddon } from './addon.ts'
 import { CliError } from './cli-error.ts'
@@ -47,7 +47,7 @@ export async function openMailkeep(
 /** Returns the daemon's address if mail stays on this machine too. Links that leave it need a configured URL. */
 function localUrl({ host, port, mail }: Config): string | undefined {
   if (!staysHere(mail.transport) || port === 0 || !isLoopback(host)) return undefined
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+  return `http://${hostAndPort(host, port)}`
 }
 
 function staysHere(transport: Config['mail']['transport']): boolean {

@@ -266,3 +266,8 @@ export const TimeMs = v.pipe(
   TimeText,
   v.transform((text) => Date.parse(text)),
 )
+
+/** Returns host and port as a URL has them: an IPv6 address is in brackets. */
+export function hostAndPort(host: string, port: number): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
+}

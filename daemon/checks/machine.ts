@@ -3,6 +3,7 @@ import { stat, statfs } from 'node:fs/promises'
 import { request } from 'node:http'
 import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
+import { hostAndPort } from '../../lib/internal.ts'
 import type { Config } from '../config.ts'
 import { inMemory, isServer } from '../database-setting.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
@@ -40,7 +41,7 @@ async function checkDisk({ database }: Config): Promise<Finding | undefined> {
 }
 
 async function checkPort({ host, port }: Config): Promise<Finding> {
-  const place = `${host.includes(':') ? `[${host}]` : host}:${port}`
+  const place = hostAndPort(host, port)
   const probe = createServer()
   try {
     probe.listen({ host, port })

@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { Url } from 'node:url'
 import polka from 'polka'
 import type { Logger } from '../../lib/index.ts'
+import { hostAndPort } from '../../lib/internal.ts'
 import { refuse } from '../api/encode.ts'
 import { nothingHere } from '../api/errors.ts'
 import type { Respond, Surfaces } from '../api/index.ts'
@@ -148,7 +149,7 @@ function addressOf(server: Server, fd: number | undefined, requestedHost: string
   const bound = server.address() as AddressInfo | null
   if (bound === null) return { url: 'unix:', host: '', port: 0 }
   const host = fd === undefined ? requestedHost : bound.address
-  return { url: `http://${host.includes(':') ? `[${host}]` : host}:${bound.port}`, host, port: bound.port }
+  return { url: `http://${hostAndPort(host, bound.port)}`, host, port: bound.port }
 }
 
 function serverSettings(limits: ServerLimits) {
