@@ -6,19 +6,25 @@ import type { TestContext } from 'node:test'
 import { createMailkeep } from '../../lib/index.ts'
 import { postgres } from '../../lib/postgres.ts'
 import { onPostgres, openPostgres, test } from '../support/databases.ts'
+import { openReceiver, until } from '../support/webhook-harness.ts'
 
 /** How long the proxy holds answers back. What the client sends in that time did not wait for them. */
 const holdMs = 20
 
-/** Opens a proxy before the server of a URL. `trips` counts those of the connection on which a transaction began. */
+/**
+ * Opens a proxy before the server of a URL. `trips` counts those of the connection on which a transaction began, and
+ * `tripsOfTurns` those of each transaction that records attempts.
+ */
 async function proxyTo(t: TestContext, url: string) {
   const { hostname, port } = new URL(url)
   let connections: { trips: number; wrote: boolean }[] = []
+  let turns: { trips: number }[] = []
   const sockets = new Set<Socket>()
   const server = createServer((client) => {
     const target = connect(Number(port || 5432), hostname)
     const own = { trips: 0, wrote: false }
     let answers: Buffer[] | undefined
+    let turn: { trips: number } | undefined
     for (const socket of [client, target]) {
       sockets.add(socket)
       socket.on('error', () => {})
@@ -28,9 +34,14 @@ async function proxyTo(t: TestContext, url: string) {
         Object.assign(own, { trips: 0, wrote: false })
         connections.push(own)
       }
+      const begins = data.includes('begin isolation level')
+      if (begins) turn = data.includes('"rescheduled"') ? { trips: 0 } : undefined
+      if (begins && turn) turns.push(turn)
       if (!answers) own.trips += 1
+      if (turn && (!answers || begins)) turn.trips += 1
+      if (data.includes('commit\0')) turn = undefined
       answers ??= []
-      own.wrote ||= data.includes('begin isolation level')
+      own.wrote ||= begins
       target.write(data)
     })
     target.on('data', (data) => {
@@ -62,6 +73,12 @@ async function proxyTo(t: TestContext, url: string) {
       await work()
       return Math.max(...connections.filter(({ wrote }) => wrote).map(({ trips }) => trips))
     },
+    /** @returns The trips of each turn that began in `work`, in order. */
+    async tripsOfTurns(work: () => Promise<unknown>): Promise<number[]> {
+      turns = []
+      await work()
+      return turns.map(({ trips }) => trips)
+    },
   }
 }
 
@@ -72,6 +89,7 @@ async function open(t: TestContext) {
   const mailkeep = await createMailkeep({
     database: postgres(proxy.url, { schema, connections: 1 }),
     encryptionKey: Buffer.alloc(32, 1),
+    webhooks: { allowPrivate: true, endpointConcurrency: 1 },
   })
   t.after(async () => {
     await mailkeep.close()
@@ -87,7 +105,7 @@ async function open(t: TestContext) {
   const list = await client.lists.create({ name: 'News' })
   const person = (email: string, plan = 'pro') => ({ email, name: 'Ada', tags: ['a', 'b'], plan })
   await client.contacts.addToList(list.id, person('first@example.org')) // prepares the statements
-  return { client, list, person, trips: proxy.trips }
+  return { mailkeep, client, list, person, ...proxy }
 }
 
 onPostgres('the round trips to a PostgreSQL server', () => {
@@ -117,5 +135,21 @@ onPostgres('the round trips to a PostgreSQL server', () => {
     assert.equal(count, 1)
     const { data } = await client.webhooks.listDeliveries(endpoint.id)
     assert.equal(data.length, 2)
+  })
+
+  test('are at most four for a turn that records an attempt and claims the next delivery', async (t) => {
+    const { mailkeep, client, tripsOfTurns } = await open(t)
+    const receiver = await openReceiver(t)
+    const endpoint = await client.webhooks.createEndpoint({ url: receiver.url(), events: ['newsletter.sent'] })
+    await client.events.raiseMany([1, 2, 3].map((n) => ({ type: 'newsletter.sent' as const, data: { n } })))
+    const counts = await tripsOfTurns(async () => {
+      mailkeep.start()
+      await until('all deliveries', async () => {
+        const { data } = await client.webhooks.listDeliveries(endpoint.id, { status: 'success' })
+        return data.length === 3 ? data : undefined
+      })
+    })
+    assert.ok(counts.length >= 3, 'two turns record and claim, and the last records')
+    assert.ok(Math.max(...counts) <= 4, `${counts.join(', ')} round trips`)
   })
 })

@@ -109,29 +109,25 @@ export const claims = claimsOf<ExpiredLease>(
   sql`id, uuid, client_id, endpoint_id, status, attempts, attempts_before, claimed_at`,
 )
 
-/** Locks deliveries that are due, if the endpoint still exists and is active. */
-const listClaimable = statement.all(
-  { endpoint_id: int, now: time, limit: int },
-  (_, p, dialect) => sql<{ id: number }>`
-    select id from mailkeep_delivery
-    where status = 'pending' and lease_until is null and endpoint_id = ${p.endpoint_id} and due_at <= ${p.now}
-      and exists (select 1 from mailkeep_endpoint where id = ${p.endpoint_id} and disabled_reason is null)
-    order by due_at limit ${p.limit} ${dialect.forUpdateSkipLocked}`,
-)
-
-const extendLease = statement.affected({ id: int, claim: text, lease_until: time }, (db, p) =>
+/**
+ * Locks deliveries that are due, if the endpoint still exists and is active, and reads what their attempts need. The
+ * inner select locks the deliveries only. The body is a subquery, so that PostgreSQL reads no other events.
+ */
+const listClaimable = statement.all({ endpoint_id: int, now: time, limit: int }, (db, p, dialect) =>
   db
-    .updateTable('mailkeep_delivery')
-    .set({ lease_until: p.lease_until })
-    .where('id', '=', p.id)
-    .where('claim', '=', p.claim)
-    .where('status', '=', 'pending'),
-)
-
-const loadDeliveries = statement.all({ ids: ints, now: time }, (db, p, dialect) =>
-  db
-    .selectFrom('mailkeep_delivery as d')
-    .innerJoin('mailkeep_event as e', 'e.id', 'd.event_id')
+    .selectFrom((eb) =>
+      eb
+        .selectFrom('mailkeep_delivery')
+        .selectAll()
+        .where('status', '=', sql.lit('pending')) // a parameter would not match the condition of the index
+        .where('lease_until', 'is', null)
+        .where('endpoint_id', '=', p.endpoint_id)
+        .where('due_at', '<=', p.now)
+        .orderBy('due_at')
+        .limit(p.limit)
+        .modifyEnd(dialect.forUpdateSkipLocked)
+        .as('d'),
+    )
     .innerJoin('mailkeep_endpoint as p', 'p.id', 'd.endpoint_id')
     .select([
       'd.id',
@@ -142,14 +138,24 @@ const loadDeliveries = statement.all({ ids: ints, now: time }, (db, p, dialect) 
       'd.event_type',
       'd.attempts',
       'd.attempts_before',
-      bodyUnlessErased.as('body'),
       'p.kind',
       'p.url',
       'p.uuid as endpoint_uuid',
       'p.secret',
       sql<string | null>`case when p.previous_secret_until > ${p.now} then p.previous_secret end`.as('previous_secret'),
+      sql<string>`(select ${bodyUnlessErased} from mailkeep_event as e where e.id = d.event_id)`.as('body'),
     ])
-    .where(dialect.inList(sql.ref('d.id'), p.ids)),
+    .where('p.id', '=', p.endpoint_id)
+    .where('p.disabled_reason', 'is', null),
+)
+
+const extendLease = statement.affected({ id: int, claim: text, lease_until: time }, (db, p) =>
+  db
+    .updateTable('mailkeep_delivery')
+    .set({ lease_until: p.lease_until })
+    .where('id', '=', p.id)
+    .where('claim', '=', p.claim)
+    .where('status', '=', 'pending'),
 )
 
 export const failDelivery = statement({ id: int, error: nullable(text), now: time }, (db, p) =>
@@ -203,9 +209,7 @@ export async function claimDeliveries(
   const claimable = await Promise.all(
     allowances.map(({ endpointId, limit }) => listClaimable(tx, { endpoint_id: endpointId, now: now(tx), limit })),
   )
-  const found = claimable.flat().flatMap(({ id }) => (inFlight.has(id) ? [] : [id]))
-  if (found.length === 0) return []
-  const rows = await loadDeliveries(tx, { ids: found, now: now(tx) })
+  const rows = claimable.flat().filter(({ id }) => !inFlight.has(id))
   const ready = rows.filter(({ body }) => body !== '')
   for (const { id, body } of rows) if (body === '') await failDelivery(tx, { id, error: erasedError, now: now(tx) })
   if (ready.length === 0) return []
