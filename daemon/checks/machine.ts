@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { stat, statfs } from 'node:fs/promises'
 import { request } from 'node:http'
-import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
 import { hostAndPort } from '../../lib/internal.ts'
 import type { Config } from '../config.ts'
 import { inMemory, isServer } from '../database-setting.ts'
+import { freePort } from '../listen-error.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
 
 /** Checks the disk, the port and the exposure of the service. */
@@ -42,10 +42,8 @@ async function checkDisk({ database }: Config): Promise<Finding | undefined> {
 
 async function checkPort({ host, port }: Config): Promise<Finding> {
   const place = hostAndPort(host, port)
-  const probe = createServer()
   try {
-    probe.listen({ host, port })
-    await once(probe, 'listening')
+    await freePort({ host, port })
     return ok('port', `${place} is free`)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
@@ -55,8 +53,6 @@ async function checkPort({ host, port }: Config): Promise<Finding> {
     }
     if (code === 'EACCES') return fault('port', `${place} needs privileges`, 'set MAILKEEP_PORT to 1024 or more')
     return fault('port', `${place} cannot be listened on (${code})`, 'set MAILKEEP_HOST to an address of this machine')
-  } finally {
-    probe.close()
   }
 }
 

@@ -4,12 +4,13 @@ import { createApi, type Respond } from '../api/index.ts'
 import { CliError } from '../cli-error.ts'
 import { shownDatabase } from '../database-setting.ts'
 import { listen, type RunningServer } from '../http/server.ts'
-import { listenError } from '../listen-error.ts'
+import { listenError, requireFreePort } from '../listen-error.ts'
 import { createMetrics } from '../metrics.ts'
 import { openMailkeep } from '../open.ts'
 import type { Command, Invocation } from './command.ts'
 
 const stopTimeoutMs = 10_000
+const healthPort = '--health-port'
 
 /** Always delivers webhooks and sends mail. MAILKEEP_DISPATCH is only for processes that answer the API. */
 export const dispatch: Command = {
@@ -28,6 +29,7 @@ export const dispatch: Command = {
   run: async (invocation) => {
     const { config, logger, stopped, print } = invocation
     const port = portFrom(invocation.flags['health-port'])
+    if (port !== undefined) await requireFreePort({ host: config.host, port, setting: healthPort })
     const mailkeep = await openMailkeep(config, logger, { create: true })
     try {
       const server = port === undefined ? undefined : await listenForHealth(invocation, mailkeep, port)
@@ -63,7 +65,7 @@ async function listenForHealth(
   try {
     return await listen({ surfaces: { ...pages, '*': noApi }, observe: metrics.observe, logger, host, port })
   } catch (error) {
-    throw listenError(error, { host, port, setting: '--health-port' })
+    throw listenError(error, { host, port, setting: healthPort })
   }
 }
 

@@ -1,14 +1,13 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { isLoopback } from '../../lib/internal.ts'
 import { createApi } from '../api/index.ts'
 import { CliError } from '../cli-error.ts'
+import type { Config } from '../config.ts'
 import { consoleSurfaces } from '../console-surface.ts'
 import { inMemory } from '../database-setting.ts'
 import { curlLine, type FirstToken, makeFirstToken } from '../first-token.ts'
 import { listen, type RunningServer } from '../http/server.ts'
 import { createInbound } from '../inbound.ts'
-import { listenError } from '../listen-error.ts'
+import { listenError, requireFreePort } from '../listen-error.ts'
 import { createMetrics } from '../metrics.ts'
 import { openMailkeep } from '../open.ts'
 import { contactPages } from '../pages/index.ts'
@@ -36,7 +35,8 @@ async function serveTogether({ config, logger, print, stopped, fork, listenFd, o
       'A database in memory belongs to one process: set MAILKEEP_PROCESSES to 1, or MAILKEEP_DATABASE.',
     )
   }
-  const port = config.port === 0 && listenFd === undefined ? await freePort(config.host) : config.port
+  // A free port is chosen once, so that all processes can use it, also after all have crashed.
+  const port = listenFd === undefined ? await requireFreePort(addressOf(config)) : config.port
   const group = new ProcessGroup((number, creates) => fork!(number, port, creates), logger)
   onExit!(() => group.kill())
   const crashed = listenFd === undefined ? new Promise<never>(() => {}) : group.allEnded().then(refuseToGoOn)
@@ -53,15 +53,8 @@ function refuseToGoOn(): never {
   throw new CliError('All processes have crashed, and the socket from systemd is closed: start mailkeep again.')
 }
 
-/** Returns a port that all processes can use, also after all have crashed; 0 if the host has none. */
-async function freePort(host: string): Promise<number> {
-  const server = createServer().listen(0, host)
-  const port = await once(server, 'listening').then(
-    () => (server.address() as AddressInfo).port,
-    () => 0,
-  )
-  server.close()
-  return port
+function addressOf({ host, port }: Config) {
+  return { host, port, setting: '--port or MAILKEEP_PORT' }
 }
 
 async function serveAlone(invocation: Invocation): Promise<void> {
@@ -70,6 +63,7 @@ async function serveAlone(invocation: Invocation): Promise<void> {
   void stopped.then(() => {
     isStopping = true
   })
+  if (!worker && listenFd === undefined) await requireFreePort(addressOf(config))
   let ownUrl: string | undefined
   const publicUrl = () => config.publicUrl ?? ownUrl
   const mailkeep = await openMailkeep(config, logger, { create: worker?.creates ?? true, publicUrl })
@@ -102,7 +96,7 @@ async function serveAlone(invocation: Invocation): Promise<void> {
       (error: unknown) => {
         // The socket from systemd is closed with the last process that has used it.
         if (worker && isStopping) throw new CliError('')
-        throw listenError(error, { host, port, setting: '--port or MAILKEEP_PORT' })
+        throw listenError(error, addressOf(config))
       },
     )
     if (isLoopback(server.host)) ownUrl = server.url

@@ -258,6 +258,16 @@ describe('faults are reported in one line that says what to do', { concurrency: 
       `mailkeep: Port ${port} of 127.0.0.1 is in use by another program (EADDRINUSE): stop that, or choose another port with --port or MAILKEEP_PORT.\n`,
     )
     assert.match(await errorLineOf(['dispatch', '--health-port', String(port)], place), /with --health-port\.\n$/)
+    assert.deepEqual(await readdir(place.cwd), [], 'the database was created')
+  })
+
+  test('a host that is no address of the machine', async (t) => {
+    const place = { cwd: await directory(t) }
+    for (const processes of ['1', '2']) {
+      const args = ['serve', '--port', '0', '--host', '203.0.113.9', '--processes', processes]
+      assert.match(await errorLineOf(args, place), /203\.0\.113\.9 is no address of this machine \(EADDRNOTAVAIL\)/)
+    }
+    assert.deepEqual(await readdir(place.cwd), [], 'the database was created')
   })
 
   test('a damaged page', async (t) => {

@@ -1,5 +1,6 @@
 /** `serve --processes N`: several processes that serve on one port. */
 import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
@@ -119,6 +120,7 @@ describe('several processes', { concurrency: 2 }, () => {
     t.after(() => busy.close())
     const { port } = busy.address() as { port: number }
     assert.match(await errorLineOf([...two, '--port', String(port)], { cwd }), /is in use by another program/)
+    assert.deepEqual(await readdir(cwd), [], 'the database was created')
     assert.match(
       await errorLineOf([...two, '--database', ':memory:', '--port', '0'], { cwd }),
       /belongs to one process/,
