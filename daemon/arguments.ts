@@ -31,7 +31,7 @@ const commonSettings = ['DATABASE', 'DATABASE_SCHEMA', 'DATABASE_POOLER', 'LOG_L
  */
 export function readArguments(argv: readonly string[], version: string): CommandLine | string {
   const [first] = argv
-  if (first === '-v' || first === '--version') return version
+  if ((first === '-v' || first === '--version') && argv.length === 1) return version
   if (first === '-h' || first === '--help' || (first === 'help' && argv.length === 1)) return programHelp(commands)
   if (first === 'help') return readArguments([...argv.slice(1), '--help'], version)
   // The command comes first. Without one, the flags belong to `serve`.

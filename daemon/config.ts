@@ -234,6 +234,7 @@ function unknownVariables(env: Environment): string[] {
 export function unknownFlag(token: string, known: readonly string[] = [], command = ''): CliError {
   const given = token.replace(/=.*$/s, '')
   const flag = given.replace(/^-+/, '')
+  if (/^-(?:v|-version)$/.test(token)) return new CliError(`${token} must be the only word: mailkeep ${token}.`, 2)
   if (['help', 'version', 'json'].includes(flag)) return new CliError(`${given} takes no value.`, 2)
   const secret = [...secretSettings].find((name) => flagOf(name) === flag)
   if (!secret) {

@@ -622,6 +622,7 @@ describe('help', () => {
       ['client delete 1 --yse', /Did you mean --yes\?/],
       ['client delete 1 --yes=1', /--yes takes no value/],
       ['client list --json=1', /--json takes no value/],
+      ['serve --version', /--version must be the only word: mailkeep --version/],
       ['--port 0 token list', /A command comes before its flags: mailkeep token/],
     ]
     for (const [words, said] of errors) {
