@@ -26,6 +26,12 @@ export function holdsDatabase(path: string): boolean {
   return true
 }
 
+/** @throws CliError better-sqlite3 trims the name, and would open another file. */
+export function refuseSpaces(path: string): void {
+  if (path.trim() === path) return
+  throw new CliError(`The name ${JSON.stringify(path)} must not begin or end with white space.`, 2)
+}
+
 /** @throws CliError The directory of the database does not exist. */
 export function refuseMissingDirectory(path: string): void {
   const directory = dirname(resolve(path))

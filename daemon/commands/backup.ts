@@ -7,7 +7,7 @@ import { CliError } from '../cli-error.ts'
 import type { Config } from '../config.ts'
 import { databaseError, sqliteCode } from '../database-error.ts'
 import { findKey, type KeyLocation } from '../database-key.ts'
-import { holdsDatabase, inMemory, isDatabaseFile, isSameFile, isServer } from '../database-setting.ts'
+import { holdsDatabase, inMemory, isDatabaseFile, isSameFile, isServer, refuseSpaces } from '../database-setting.ts'
 import { loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
 import { plural } from '../progress.ts'
@@ -23,6 +23,7 @@ export const backup: Command = {
   about: 'Copy the database to a file, verified, while the daemon may be writing; its key file is copied beside it',
   run: async (invocation) => {
     const [target = ''] = invocation.args
+    refuseSpaces(target)
     const { config } = invocation
     const source = await sourceOf(config)
     await refuseTarget(target, source)

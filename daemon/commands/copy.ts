@@ -4,7 +4,7 @@ import { CliError } from '../cli-error.ts'
 import type { Config } from '../config.ts'
 import { databaseError } from '../database-error.ts'
 import { findKey, type KeyLocation } from '../database-key.ts'
-import { holdsDatabase, holdsPassword, inMemory, isServer, shownDatabase } from '../database-setting.ts'
+import { holdsDatabase, holdsPassword, inMemory, isServer, refuseSpaces, shownDatabase } from '../database-setting.ts'
 import { loadPostgres, loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
 import { plural } from '../progress.ts'
@@ -36,6 +36,7 @@ export const copy: Command = {
   run: async (invocation) => {
     const { config, logger, progress } = invocation
     const from = invocation.flags.from!
+    refuseSpaces(from)
     const to = readTarget(invocation)
     const { inspectFile, openRows } = await loadSqlite()
     const { copyInto } = await loadPostgres()

@@ -7,7 +7,7 @@ import { CliError } from '../cli-error.ts'
 import type { Config } from '../config.ts'
 import { sqliteCode } from '../database-error.ts'
 import { findKey, type KeyLocation } from '../database-key.ts'
-import { holdsDatabase, inMemory, isServer } from '../database-setting.ts'
+import { holdsDatabase, inMemory, isServer, refuseSpaces } from '../database-setting.ts'
 import { loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
 import { plural } from '../progress.ts'
@@ -20,6 +20,7 @@ export const restore: Command = {
   about: 'Replace the database with a verified backup; the existing database, which must not be in use, is renamed',
   run: async ({ args: [backup = ''], config, print, onExit }) => {
     const { database } = config
+    refuseSpaces(backup)
     if (isServer(database)) throw new CliError('A PostgreSQL database is restored by its own tools: see pg_restore.')
     if (database === inMemory) throw new CliError('--database must be the file to restore to.', 2)
     if (resolve(backup) === resolve(database)) throw new CliError(`${backup} is the database itself.`, 2)

@@ -404,6 +404,10 @@ describe('commands', { concurrency: 4 }, () => {
       ['token', 'create', '--client', 'one', '--role', 'admin'],
       ['--admin-token', 'geheim'],
       ['client', 'list', '--json=1'],
+      // better-sqlite3 trims the name of a file.
+      ['backup', ' copy.db'],
+      ['restore', 'copy.db '],
+      ['copy', '--from', ' copy.db', '--to', 'postgres://localhost/mailkeep'],
     ]
     for (const { out, err, code } of await Promise.all(wrong.map((args) => run(cwd, args)))) {
       assert.equal(out, '')
@@ -454,6 +458,8 @@ describe('commands', { concurrency: 4 }, () => {
       ['--__proto__', 'x'],
       ['--encryption-key=geheim'],
       ['--metrics-token', 'geheim'],
+      ['--version', 'x'],
+      ['-v', 'client', 'list'],
     ]
     for (const args of wrong) {
       assert.throws(() => readArguments(args, version), { name: 'CliError', exitCode: 2 }, args.join(' '))
