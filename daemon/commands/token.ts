@@ -1,6 +1,6 @@
 import { type Role, roles, type Token } from '../../lib/index.ts'
-import { CliError } from '../cli-error.ts'
-import { type Command, clientFlag, idFrom, naming, table, withMailkeep } from './command.ts'
+import { CliError, reasonOf } from '../cli-error.ts'
+import { type Command, clientFlag, type Invocation, idFrom, naming, table, withMailkeep } from './command.ts'
 
 const createToken: Command = {
   usage: 'token create',
@@ -32,11 +32,17 @@ const createToken: Command = {
       ...(name === undefined ? {} : { name }),
       ...(expiresIn === undefined ? {} : { expiresInMs: durationMs(expiresIn) }),
     }
-    const create = () => withMailkeep(invocation, (mailkeep) => mailkeep.tokens.create(input))
-    const made = await naming({ expiresInMs: '--expires-in', name: '--name' }, create)
-    const until = made.expires_at === null ? '' : `, good until ${made.expires_at}`
-    const about = `token ${made.id} of client ${made.client_id}, ${made.role}${until}; it is not shown again:`
-    invocation.print({ json: made, text: `${about}\n${made.token}` })
+    await withMailkeep(invocation, async (mailkeep) => {
+      const create = () => mailkeep.tokens.create(input)
+      const made = await naming({ expiresInMs: '--expires-in', name: '--name' }, create)
+      const until = made.expires_at === null ? '' : `, good until ${made.expires_at}`
+      const about = `token ${made.id} of client ${made.client_id}, ${made.role}${until}; it is not shown again:`
+      invocation.print({ json: made, text: `${about}\n${made.token}` })
+      const failed = await outputError(invocation)
+      if (!failed) return
+      await mailkeep.tokens.revoke(made.id)
+      throw new CliError(`The token cannot be shown, and is revoked: ${reasonOf(failed)}.`)
+    })
   },
 }
 
@@ -75,6 +81,11 @@ const revokeToken: Command = {
 }
 
 export const tokenCommands: readonly Command[] = [createToken, listTokens, revokeToken]
+
+/** Resolves when the system has taken what was printed, with the error if it did not. */
+function outputError({ output }: Invocation): Promise<Error | null | undefined> {
+  return new Promise((resolve) => output.write('', resolve))
+}
 
 function roleFrom(text: string | undefined): Role {
   const role = roles.find((name) => name === text)

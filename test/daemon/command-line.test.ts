@@ -498,6 +498,14 @@ describe('commands', { concurrency: 4 }, () => {
     await run(cwd, ['client', 'create', 'Acme'])
     const full = await open('/dev/full', 'w')
     t.after(() => full.close())
+    const create = ['token', 'create', '--client', '1', '--role', 'admin']
+    const [command = '', ...words] = program.commandLine(create)
+    const child = spawn(command, words, { cwd, env: {}, stdio: ['ignore', full.fd, 'pipe'] })
+    const said = program.collect(child)
+    assert.deepEqual(await once(child, 'close'), [1, null])
+    assert.equal(said.err, 'mailkeep: The token cannot be shown, and is revoked: ENOSPC: no space left on device.\n')
+    const [token] = await runJson<{ revoked_at: string | null }[]>(cwd, ['token', 'list'])
+    assert.ok(token?.revoked_at, 'the token is valid')
     const exported = ['export', '--client', '1', '--json']
     for (const args of [['client', 'list', '--json'], exported, ['--help'], ['doctor', '--port', '0']]) {
       const [command = '', ...words] = program.commandLine(args)
