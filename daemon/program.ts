@@ -1,4 +1,5 @@
 import cluster from 'node:cluster'
+import { createWriteStream, fstatSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { Writable } from 'node:stream'
 import { isMailkeepError, type MailkeepError, version } from '../lib/index.ts'
@@ -13,15 +14,20 @@ import type { Fork } from './processes/process-group.ts'
 import { openWorker, type WorkerProcess } from './processes/worker.ts'
 import { progressOn } from './progress.ts'
 
+/** Standard output. For a file, Node's own stream ignores that the system wrote a part only, as on a disk that is full. */
+const output = fstatSync(1).isFile() ? createWriteStream('', { fd: 1, autoClose: false }) : process.stdout
+
 async function main(): Promise<void> {
-  process.stdout.on('error', () => {}) // see requireOutput
+  output.on('error', () => {}) // see requireOutput
   process.stderr.on('error', () => {})
   const argv = process.argv.slice(2)
   const json = argv.includes('--json')
   const words = argv.filter((word) => word !== '--json')
   const request = readArguments(words, versionLine(json))
-  if (typeof request === 'string') process.stdout.write(`${request}\n`)
-  else await run(request, json)
+  if (typeof request === 'string') {
+    output.write(`${request}\n`)
+    await flushed(output)
+  } else await run(request, json)
   if (typeof request === 'string' || !request.command.longRunning) requireOutput()
 }
 
@@ -32,7 +38,7 @@ function versionLine(json: boolean): string {
 
 /** The reader may close the pipe early (`| head`). That is not an error. */
 function requireOutput(): void {
-  const error: NodeJS.ErrnoException | null = process.stdout.errored
+  const error: NodeJS.ErrnoException | null = output.errored
   if (error && error.code !== 'EPIPE') throw new CliError(`The output cannot be written: ${reasonOf(error)}.`)
 }
 
@@ -49,9 +55,9 @@ async function run({ command, args, own, flags }: CommandLine, json: boolean): P
     logger: openLog(config, command.longRunning ? 'info' : 'warn', process.stderr, worker?.number),
     print: (result) => {
       if (worker) worker.started(result)
-      else process.stdout.write(`${json ? JSON.stringify(result.json) : result.text}\n`)
+      else output.write(`${json ? JSON.stringify(result.json) : result.text}\n`)
     },
-    output: process.stdout,
+    output,
     input: process.stdin,
     json,
     progress: progressOn(process.stderr),
@@ -72,7 +78,7 @@ async function run({ command, args, own, flags }: CommandLine, json: boolean): P
     throw databaseError(error, config)
   } finally {
     // A command waits for a slow reader, so that no output is lost. A long-running command must stop in time instead.
-    if (!command.longRunning) await flushed(process.stdout)
+    if (!command.longRunning) await flushed(output)
   }
 }
 
@@ -181,7 +187,7 @@ function flushed(stream: Writable): Promise<void> {
 // Exits explicitly, because an open handle would keep a stopped daemon running.
 async function exit(code: number): Promise<void> {
   const timeout = new Promise((resolve) => setTimeout(resolve, flushTimeoutMs))
-  await Promise.race([timeout, Promise.all([flushed(process.stdout), flushed(process.stderr)])])
+  await Promise.race([timeout, Promise.all([flushed(output), flushed(process.stderr)])])
   process.exit(code)
 }
 

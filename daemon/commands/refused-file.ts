@@ -27,7 +27,8 @@ export async function openRefusedFile(path: string, format: Format): Promise<Ref
       if (refused.length === 0) return
       const head = format === 'csv' && !hasHeader ? headerOf(refused[0]!) : ''
       hasHeader = true
-      await file.write(head + refused.map(format === 'csv' ? csvLine : ndjsonLine).join('')).catch(fail)
+      // `write` may write a part of the text only, as on a disk that becomes full.
+      await file.appendFile(head + refused.map(format === 'csv' ? csvLine : ndjsonLine).join('')).catch(fail)
     },
     close: () => file.close(),
   }

@@ -517,6 +517,16 @@ describe('commands', { concurrency: 4 }, () => {
   })
 })
 
+test('a command fails if only a part of its output fits on the disk', {
+  skip: process.platform === 'win32',
+}, async (t) => {
+  const cwd = await directory(t)
+  const limited = ['sh', '-c', 'ulimit -f 1 && exec "$@" > out', 'sh', ...program.commandLine(['--help'])]
+  const line = await program.errorLineOf([], { cwd, program: limited })
+  assert.equal(line, 'mailkeep: The output cannot be written: EFBIG: file too large.\n')
+  assert.ok((await stat(join(cwd, 'out'))).size > 0)
+})
+
 test('a command that creates nothing says of a missing directory only that the database is not there', async (t) => {
   const cwd = await directory(t)
   for (const command of ['client list', 'export --client 1']) {

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { link, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { link, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -287,9 +287,12 @@ describe('faults are reported in one line that says what to do', { concurrency: 
     }
   })
 
-  test('a backup onto a full disk', { skip: process.platform !== 'linux' || process.getuid?.() !== 0 }, async (t) => {
+  const canMount = { skip: process.platform !== 'linux' || process.getuid?.() !== 0 }
+  test('a backup onto a full disk, and a part of a file that fits on it', canMount, async (t) => {
     const place = { cwd: await directory(t) }
-    await run(['migrate'], place)
+    await populate(place)
+    const refused = Array.from({ length: 1000 }, (_, n) => `refused-${n}`.padEnd(100, 'x'))
+    await writeFile(join(place.cwd, 'bad.csv'), ['email', ...refused].join('\n'))
     const small = join(place.cwd, 'small')
     await mkdir(small)
     const mounted = spawn('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', small], { stdio: 'ignore' })
@@ -300,6 +303,9 @@ describe('faults are reported in one line that says what to do', { concurrency: 
         /small\/copy\.db cannot be written: its disk is full \(SQLITE_FULL\)\. Free some space: it needs \d+ MB/
       assert.match(line, said)
       assert.deepEqual(await readdir(small), [])
+      const rows = await errorLineOf(['import', 'bad.csv', '--list', '1', '--refused', 'small/rows.csv'], place)
+      assert.equal(rows, 'mailkeep: small/rows.csv cannot be written: ENOSPC: no space left on device.\n')
+      assert.ok((await stat(join(small, 'rows.csv'))).size > 0)
     } finally {
       await once(spawn('umount', [small], { stdio: 'ignore' }), 'close')
     }
