@@ -217,6 +217,17 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     )
   })
 
+  test('does not depend on settings of the server', async (t) => {
+    const { place } = await openMove(t)
+    const options = encodeURIComponent('-c array_nulls=off -c quote_all_identifiers=on -c DateStyle=German')
+    const { out, err, code } = await run(
+      ['copy', '--from', 'mail.db', '--to', `${place.url}?options=${options}`],
+      place,
+    )
+    assert.deepEqual([code, err], [0, ''])
+    assert.match(out, /every table has as many rows/)
+  })
+
   test('takes a URL with a password from the environment or a file, never from the command line', async (t) => {
     const place = await openPlace(t)
     const { PGPASSWORD: password = 'geheim' } = process.env

@@ -67,8 +67,9 @@ const askColumns = plainQuery(`select c.relname as "table", a.attname as name,
     and c.relname like 'mailkeep\\_%' and c.relname <> 'mailkeep_migration' and a.attnum > 0 and not a.attisdropped
   order by c.relname, a.attnum`)
 
-const askReferences = plainQuery(`select distinct conrelid::regclass::text as "from", confrelid::regclass::text as "to"
-  from pg_constraint where contype = 'f' and connamespace = quote_ident(current_schema())::regnamespace`)
+const askReferences = plainQuery(`select distinct f.relname as "from", t.relname as "to"
+  from pg_constraint join pg_class as f on f.oid = conrelid join pg_class as t on t.oid = confrelid
+  where contype = 'f' and connamespace = quote_ident(current_schema())::regnamespace`)
 
 interface Column {
   readonly table: string
