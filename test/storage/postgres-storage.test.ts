@@ -439,6 +439,17 @@ onPostgres('a role with few rights', () => {
     assert.equal((await mailkeep.forClient(client.id).lists.create({ name: 'News' })).name, 'News')
   })
 
+  test('waits for a connection while it may have no more', async (t) => {
+    const world = await openAsRole(t)
+    if (!world) return
+    await queryOnce(world.owner, `create schema own authorization ${world.role}`)
+    await using mailkeep = await open(world.url)
+    const { client } = (await mailkeep.clients.bootstrap())!
+    await queryOnce(world.owner, `alter role ${world.role} connection limit 3`) // one is for notifications
+    const { lists } = mailkeep.forClient(client.id)
+    await Promise.all(Array.from({ length: 10 }, (_, n) => lists.create({ name: `List ${n}` })))
+  })
+
   test('searches without the index where it may not create the extension; the log says once what is missing', async (t) => {
     const world = await openAsRole(t)
     if (!world) return

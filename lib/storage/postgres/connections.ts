@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { QueryResult } from 'kysely'
 import { closed, MailkeepError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import type { Connection, Query } from '../connection.ts'
 import { destroyed } from '../kysely-connection.ts'
-import { DatabaseError, toMailkeepError } from './database-errors.ts'
+import { DatabaseError, sqlStateOf, toMailkeepError } from './database-errors.ts'
 import { customPlanMark } from './dialect.ts'
 import { type DriverPool, type DriverResult, ignoreErrorEvents, type PooledClient } from './driver.ts'
 import { rowTypes } from './values.ts'
@@ -22,6 +23,10 @@ interface ConnectionLimits {
 
 export const connectionLimits: ConnectionLimits = { waiting: 10_000, waitMs: 5000, answerMs: 35_000 }
 
+/** SQLSTATE of a server, database or role whose limit of connections is reached. */
+const tooManyConnections = '53300'
+/** Wait before the next attempt to connect when that limit is reached. */
+const connectRetryMs = 100
 /** Maximum prepared statements per connection. The library has far fewer. */
 const maxPreparedStatements = 1000
 /** Attempts of a read. A lost connection fails at its next statement, and the pool may hold several. */
@@ -157,13 +162,26 @@ export class Connections {
       throw new MailkeepError('unavailable', 'Too many requests wait for the database: try again shortly.')
     }
     try {
-      return await inTime(this.#pool.connect(), this.#limits.waitMs)
+      return await inTime(this.#connect(), this.#limits.waitMs)
     } catch (error) {
       const unusable = destroyed(error)
       if (unusable) throw unusable
       throw new MailkeepError('unavailable', 'No database connection is available: try again shortly.', {
         cause: error,
       })
+    }
+  }
+
+  /** While the server has no connection left, waits for one of this pool or of another program to be returned. */
+  async #connect(): Promise<PooledClient> {
+    const endMs = performance.now() + this.#limits.waitMs
+    for (;;) {
+      try {
+        return await this.#pool.connect()
+      } catch (error) {
+        if (sqlStateOf(error as Error) !== tooManyConnections || performance.now() > endMs) throw error
+        await delay(connectRetryMs)
+      }
     }
   }
 

@@ -64,7 +64,7 @@ function isReadWriteOnReplica(error: Error): boolean {
 }
 
 /** Requires a `severity`, which only the server's errors have. Node's codes such as EPIPE look like an SQLSTATE. */
-function sqlStateOf(error: Error): string | undefined {
+export function sqlStateOf(error: Error): string | undefined {
   return 'severity' in error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
 
