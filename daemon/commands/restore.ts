@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, renameSync } from 'node:fs'
-import { rename, rm, writeFile } from 'node:fs/promises'
+import { lstat, realpath, rename, rm, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { FileReport } from '../../lib/storage/sqlite.ts'
 import { sync, writeFileAtomic } from '../atomic-file.ts'
@@ -29,6 +29,7 @@ export const restore: Command = {
     refuseNewer(backup, report)
     const key = await findBackupKey(report, backup, config)
     const newKey = key?.in === 'file' && resolve(key.path) !== resolve(`${database}.key`) ? key.key.trim() : undefined
+    const file = await followLink(database)
     let aside: Aside = {}
     let rows: FileReport['rows'] = {}
     const write = async (partial: string) => {
@@ -36,10 +37,10 @@ export const restore: Command = {
       // A large file takes seconds. In the steps after it there is no database, and a start would create an empty one.
       await sync(partial)
       // The last step before the rename. Until here the database is unchanged.
-      aside = await moveAside(database, newKey)
+      aside = await moveAside(file, database, newKey)
       if (newKey !== undefined) await placeKey(`${database}.key`, newKey)
     }
-    await writeFileAtomic(database, write, onExit, 'restore')
+    await writeFileAtomic(file, write, onExit, 'restore')
     const lines = [
       `${resolve(database)} holds ${plural(rows.contact ?? 0, 'contact')} of ${plural(rows.client ?? 0, 'client')}, verified`,
     ]
@@ -50,6 +51,12 @@ export const restore: Command = {
     const json = { database: resolve(database), rows, aside: moved, key_aside, key_known: key !== undefined }
     print({ json, text: lines.join('\n') })
   },
+}
+
+/** Returns the file of a database, which SQLite opens through a link. The key is beside the link. */
+async function followLink(database: string): Promise<string> {
+  const status = await lstat(database).catch(() => undefined)
+  return status?.isSymbolicLink() ? await realpath(database).catch(() => database) : database
 }
 
 async function inspectBackup(backup: string): Promise<FileReport> {
@@ -86,40 +93,44 @@ interface Aside {
 /**
  * Renames the existing database, its log, and a key file that is to be replaced.
  *
+ * @param file The file of the database, which may be a link to it.
  * @param newKey The content of the new key file; undefined when the key file stays.
  */
-async function moveAside(database: string, newKey: string | undefined): Promise<Aside> {
-  const aside = unusedName(database)
+async function moveAside(file: string, database: string, newKey: string | undefined): Promise<Aside> {
+  const suffix = unusedSuffix([file, database])
+  const aside = file + suffix
+  const keyAside = `${database}${suffix}.key`
   const hasDatabase = holdsDatabase(database)
   const replacesKey =
     newKey !== undefined && (hasDatabase ? existsSync(`${database}.key`) : hasOtherKey(database, newKey))
   const moveKey = () => {
-    if (replacesKey) renameSync(`${database}.key`, `${aside}.key`)
+    if (replacesKey) renameSync(`${database}.key`, keyAside)
   }
   if (hasDatabase) {
     const { closeOff } = await loadSqlite()
     closeOff(database, sqliteOptions(), () => {
       moveKey()
       try {
-        renameSync(database, aside)
+        renameSync(file, aside)
       } catch (error) {
-        if (replacesKey) renameSync(`${aside}.key`, `${database}.key`)
+        if (replacesKey) renameSync(keyAside, `${database}.key`)
         throw error
       }
     })
   } else moveKey()
   // SQLite would apply a log left by a crash to the restored database.
-  await rename(`${database}-wal`, `${aside}-wal`).catch(() => {})
-  await rm(`${database}-shm`, { force: true })
-  return { ...(hasDatabase && { database: aside }), ...(replacesKey && { key: `${aside}.key` }) }
+  await rename(`${file}-wal`, `${aside}-wal`).catch(() => {})
+  await rm(`${file}-shm`, { force: true })
+  return { ...(hasDatabase && { database: aside }), ...(replacesKey && { key: keyAside }) }
 }
 
-/** Returns a name that no earlier restore has given to a file. Only one restore runs at a time. */
-function unusedName(database: string): string {
-  const name = `${database}.before-restore-${new Date().toISOString().replace(/\D/g, '').slice(0, 14)}`
+/** Returns the end of a name that no earlier restore has given to a file. Only one restore runs at a time. */
+function unusedSuffix(names: readonly string[]): string {
+  const suffix = `.before-restore-${new Date().toISOString().replace(/\D/g, '').slice(0, 14)}`
   for (let count = 1; ; count++) {
-    const numbered = count === 1 ? name : `${name}-${count}`
-    if (!['', '-wal', '.key'].some((suffix) => existsSync(numbered + suffix))) return numbered
+    const numbered = count === 1 ? suffix : `${suffix}-${count}`
+    const files = names.flatMap((name) => ['', '-wal', '.key'].map((end) => name + numbered + end))
+    if (!files.some((path) => existsSync(path))) return numbered
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, readlink, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import Database from 'better-sqlite3'
@@ -243,6 +243,24 @@ describe('mailkeep restore', { concurrency: 4 }, () => {
       (await readdir(cwd)).filter((name) => /-wal|-shm|partial/.test(name)),
       [],
     )
+  })
+
+  test('replaces the file that a link leads to, and not the link', async (t) => {
+    const cwd = await directory(t)
+    await mkdir(join(cwd, 'disk'))
+    await run(['client', 'create', 'Acme'], { cwd })
+    await run(['list', 'create', 'News', '--client', '1'], { cwd })
+    await run(['backup', 'copy.db'], { cwd })
+    await writeFile(join(cwd, 'late.csv'), 'email\nlate@example.com\n')
+    await run(['import', 'late.csv', '--list', '1'], { cwd })
+    await rename(join(cwd, 'mailkeep.db'), join(cwd, 'disk', 'real.db'))
+    await symlink(join('disk', 'real.db'), join(cwd, 'mailkeep.db'))
+    const { aside } = await runJson<{ aside: string }>(['restore', 'copy.db'], { cwd })
+    assert.match(aside, /\/disk\/real\.db\.before-restore-\d{14}$/)
+    assert.deepEqual(emailsIn(aside), ['late@example.com'])
+    assert.deepEqual(emailsIn(join(cwd, 'disk', 'real.db')), [])
+    assert.equal(await readlink(join(cwd, 'mailkeep.db')), join('disk', 'real.db'))
+    assert.deepEqual((await runJson<{ name: string }[]>(['client', 'list'], { cwd })).length, 1)
   })
 
   test('never overwrites another key beside a database that was moved away by hand', async (t) => {
