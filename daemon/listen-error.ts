@@ -53,7 +53,7 @@ export function listenError(error: unknown, { host, port, setting }: ListenAddre
       `Port ${port} of ${host} needs privileges (${code}): choose one from 1024 on with ${setting}, or grant CAP_NET_BIND_SERVICE.`,
     )
   }
-  if (code === 'EADDRNOTAVAIL' || syscall === 'getaddrinfo') {
+  if (/^(?:EADDRNOTAVAIL|EAFNOSUPPORT|EINVAL)$/.test(code ?? '') || syscall === 'getaddrinfo') {
     return new CliError(`${host} is no address of this machine (${code}): set --host or MAILKEEP_HOST to one that is.`)
   }
   return error

@@ -263,10 +263,12 @@ describe('faults are reported in one line that says what to do', { concurrency: 
 
   test('a host that is no address of the machine', async (t) => {
     const place = { cwd: await directory(t) }
-    for (const processes of ['1', '2']) {
-      const args = ['serve', '--port', '0', '--host', '203.0.113.9', '--processes', processes]
-      assert.match(await errorLineOf(args, place), /203\.0\.113\.9 is no address of this machine \(EADDRNOTAVAIL\)/)
-    }
+    const on = (host: string, ...args: string[]) =>
+      errorLineOf(['serve', '--port', '0', '--host', host, ...args], place)
+    assert.match(await on('203.0.113.9'), /203\.0\.113\.9 is no address of this machine \(EADDRNOTAVAIL\)/)
+    assert.match(await on('203.0.113.9', '--processes', '2'), /is no address of this machine \(EADDRNOTAVAIL\)/)
+    // An address of a link lacks its interface: fe80::1%eth0.
+    assert.match(await on('fe80::1'), /fe80::1 is no address of this machine \(E\w+\)/)
     assert.deepEqual(await readdir(place.cwd), [], 'the database was created')
   })
 
