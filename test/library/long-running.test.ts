@@ -81,17 +81,26 @@ onEveryDatabase('long-running operations', (open) => {
     assert.ok((await acme.contacts.count()) >= 1000)
   })
 
-  test('the record of an import that is stopped between two transactions counts what was saved', async (t) => {
+  test('the record and the results of an import that is stopped between two transactions have what was saved', async (t) => {
     const controller = new AbortController()
     const { acme } = await open(t, { start: false, onEvent: () => controller.abort(reason) })
     const list = await acme.lists.create({ name: 'News' })
     const file = people(900).map((person) => `${JSON.stringify(person)}\n`)
-    const importing = acme.contacts.import(list.id, file, { format: 'ndjson', signal: controller.signal })
+    const lines: number[] = []
+    const importing = acme.contacts.import(list.id, file, {
+      format: 'ndjson',
+      signal: controller.signal,
+      onResults: (results) => void lines.push(...results.map(({ line }) => line)),
+    })
     await assert.rejects(importing, isReason)
     const [record] = (await acme.imports.list()).data
     const count = await acme.contacts.count()
     assert.deepEqual([record!.error, record!.created, record!.rows], ['aborted', count, count])
     assert.ok(count > 0 && count < 900, `${count} contacts`)
+    assert.deepEqual(
+      lines,
+      Array.from({ length: count }, (_, at) => at + 1),
+    )
   })
 
   test('an aborted signal stops the others before they begin', async (t) => {

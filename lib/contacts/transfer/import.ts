@@ -126,14 +126,21 @@ async function load(
     if (listId !== null) await getList(ctx, listId) // also when every row of the batch is refused
     const entries = rows.map(({ entry }) => entry)
     const results: RowOutcome[] = []
+    let failure: { error: unknown } | undefined
     try {
       if (dry_run) results.push(...(await check(entries)))
       else await addEntries(importing, listId ?? undefined, entries, { signal, begin, onSave, results })
-    } finally {
-      // An error leaves the transactions before it.
-      for (const [at, outcome] of results.entries()) add(rows[at]!.line, outcome)
+    } catch (error) {
+      failure = { error }
     }
-    await onResults?.(rows.map((row, at) => rowResult(row, results[at]!)))
+    // An error leaves the transactions before it, so their rows have results too.
+    for (const [at, outcome] of results.entries()) add(rows[at]!.line, outcome)
+    try {
+      await onResults?.(results.map((outcome, at) => rowResult(rows[at]!, outcome)))
+    } catch (error) {
+      failure ??= { error } // the error of the import is more useful than that of reporting its rows
+    }
+    if (failure) throw failure.error
     const { total, created, updated, refused } = progress
     await onProgress?.({ total, created, updated, refused })
   }
