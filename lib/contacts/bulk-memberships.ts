@@ -36,11 +36,16 @@ interface MaybeConfirmed extends Joining {
 /**
  * Adds contacts to lists, or asks them to confirm. Records both in the history.
  *
+ * @param unasked Contacts that must get no mail. They do not join lists that they would have to confirm.
  * @returns The events of those that were asked, and of those that were not on the list.
  */
-export async function joinLists(tx: Tx, joinings: readonly MaybeConfirmed[]): Promise<ContactEvent[]> {
+export async function joinLists(
+  tx: Tx,
+  joinings: readonly MaybeConfirmed[],
+  unasked: ReadonlySet<number> = new Set(),
+): Promise<ContactEvent[]> {
   const mustConfirm = ({ list, confirmed }: MaybeConfirmed) => needsConfirmation(list, confirmed)
-  const asked = joinings.filter(mustConfirm)
+  const asked = joinings.filter((joining) => mustConfirm(joining) && !unasked.has(joining.contactId))
   const direct = joinings.filter((joining) => !mustConfirm(joining))
   return [...(await requestConfirmations(tx, asked)), ...(await addMemberships(tx, direct))]
 }

@@ -74,6 +74,8 @@ export interface BatchSteps {
   readonly replacesTags: boolean
   /** Returns the contacts to save. `complete` sets the results of the others. `stored` are locked. */
   choose(stored: readonly StoredByEmail[], contacts: ByEmail): ByEmail
+  /** Returns the ids of the contacts that the file says to have unsubscribed. */
+  unsubscribed(saved: SavedContacts): ReadonlySet<number>
   /**
    * Runs before the events are raised, and returns those to raise.
    *
@@ -153,10 +155,8 @@ async function addBatch(
     const tags = new Map(ids.map((id) => [id, saved.tags.get(id)!]))
     events.push(...(await addTagsToMany(tx, tags, isWanted(tx, endpoints, 'contact.tagged'))))
     const confirmed = new Set(confirmedIds(entries, saved.results))
-    if (list) {
-      const joinings = ids.map((contactId) => ({ contactId, list, confirmed: confirmed.has(contactId) }))
-      events.push(...(await joinLists(tx, joinings)))
-    }
+    const joinings = list ? ids.map((contactId) => ({ contactId, list, confirmed: confirmed.has(contactId) })) : []
+    events.push(...(await joinLists(tx, joinings, steps?.unsubscribed(saved))))
     await onSave(tx)
     await raiseContactEvents(tx, endpoints, steps ? await steps.complete(tx, saved, events, confirmed) : events)
     return saved.results

@@ -269,6 +269,33 @@ onEveryDatabase('a list with double opt-in', (open) => {
     )
   })
 
+  test('keeps people who unsubscribed elsewhere off the list, unless an admin imports them', async (t) => {
+    const { mailkeep, acme, acmeId, list, asked, count } = await openNews(open, t)
+    const member = mailkeep.forClient(acmeId, { source: 'api', tokenId: 1, role: 'member' }).contacts
+    const restored = { extra_attributes: {}, lists: [list.name], unsubscribed_at: '2026-01-02T03:04:05Z' }
+    const imports = (contacts: typeof member, name: string) => [
+      contacts.import(list.id, [`email\na-${name}@example.org\n`], { format: 'csv', status: 'unsubscribed' }),
+      contacts.import(null, [JSON.stringify({ email: `b-${name}@example.org`, ...restored })], { format: 'ndjson' }),
+    ]
+    const listsOf = async (address: string) => {
+      const { lists, unsubscribed_at } = await member.get({ email: address })
+      assert.ok(unsubscribed_at)
+      await member.resubscribe({ email: address })
+      return lists.map(({ id }) => id)
+    }
+    for (const { created, refused } of await Promise.all(imports(member, 'member'))) {
+      assert.deepEqual([created, refused], [1, 0])
+    }
+    assert.deepEqual([await listsOf('a-member@example.org'), await listsOf('b-member@example.org')], [[], []])
+    assert.equal(await acme.contacts.count({ lists: [list.id] }), 0)
+    await Promise.all(imports(acme.contacts, 'admin'))
+    assert.deepEqual(
+      [await listsOf('a-admin@example.org'), await listsOf('b-admin@example.org')],
+      [[list.id], [list.id]],
+    )
+    assert.deepEqual([asked().length, await count('mailkeep_pending_membership')], [0, 0])
+  })
+
   test('gives an imported contact no topic before it has confirmed', async (t) => {
     const { acme, list } = await openNews(open, t)
     const topic = await acme.topics.create(list.id, { name: 'Weekly' })

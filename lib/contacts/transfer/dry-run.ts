@@ -11,6 +11,7 @@ import { listContactsByEmail } from '../bulk-queries.ts'
 import { needsConfirmation } from '../double-opt-in.ts'
 import { tooMany } from '../limits.ts'
 import type { NewContact } from '../schema.ts'
+import { isUnsubscribed } from './row-state.ts'
 import { type ImportMode, type RowOutcome, untilAccepted } from './steps.ts'
 
 /** A later row of the same address counts as an update. Beyond this number of new addresses it counts as new. */
@@ -54,7 +55,7 @@ export function dryRunner(
       const tagKeys = before ? limits.tagKeys.get(id) : replacesTags ? undefined : new Set<string>()
       const { accepted } = mergeContacts(same, attributes, tagKeys, outcomes)
       for (const contact of accepted) {
-        if (list && needsConfirmation(list, contact.confirmed)) requirePublicUrl(ctx)
+        if (list && needsConfirmation(list, contact.confirmed) && !isUnsubscribed(contact)) requirePublicUrl(ctx)
         outcomes.set(contact, { id, created: !exists })
         exists = true
       }

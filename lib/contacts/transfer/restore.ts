@@ -41,7 +41,13 @@ export async function restoreMemberships(
     list: byId.get(listId)!,
     confirmed: confirmed.has(contactId),
   }))
-  return [...(await joinLists(tx, joinings)), ...(await restoreTopics(tx, onLists, lists))]
+  const joined = await joinLists(tx, joinings, unsubscribedOf(contacts))
+  return [...joined, ...(await restoreTopics(tx, onLists, lists))]
+}
+
+/** Returns the ids of those that have unsubscribed. */
+export function unsubscribedOf(contacts: RestoredById): Set<number> {
+  return new Set([...contacts].flatMap(([id, { unsubscribed }]) => (unsubscribed ? [id] : [])))
 }
 
 async function restoreTopics(

@@ -1,5 +1,5 @@
 /** Converts a row to a contact, with its subscription and what an export says of it. */
-import type { Context } from '../../context.ts'
+import { type Context, isAdmin } from '../../context.ts'
 import { type FieldErrors, invalid, MailkeepError } from '../../errors.ts'
 import { inputLimits } from '../../limits.ts'
 import { isDay, isRecord, Name, parse, parseJson } from '../../parse.ts'
@@ -30,6 +30,10 @@ export interface ImportedContact extends NewContact {
   readonly restored?: Restored
 }
 
+export function isUnsubscribed(contact: NewContact): boolean {
+  return (contact as ImportedContact).restored?.unsubscribed !== undefined
+}
+
 /** The state that the import's options give to every row. */
 export interface RowOptions {
   /** Whether everybody in the file has unsubscribed. */
@@ -38,7 +42,10 @@ export interface RowOptions {
   readonly confirmed: boolean
 }
 
-/** An unsubscribed person is not asked to confirm a list, because that would be a mail. */
+/**
+ * An unsubscribed person is not asked to confirm a list, because that would be a mail. Only an admin's import puts the
+ * person on such a list. Otherwise `resubscribe` would make a member who never confirmed.
+ */
 export function importedEntry(
   ctx: Context,
   input: unknown,
@@ -49,7 +56,7 @@ export function importedEntry(
     const { restored, fields } = readState(state ?? {}, isUnsubscribed)
     const entry = entryOf(ctx, isRecord(input) ? withFields(input, fields) : input)
     if ('refused' in entry) return entry
-    const mayJoin = confirmed || restored?.unsubscribed !== undefined
+    const mayJoin = confirmed || (restored?.unsubscribed !== undefined && isAdmin(ctx))
     return { ...entry, ...(restored && { restored }), ...(mayJoin && { confirmed: true }) }
   })
 }

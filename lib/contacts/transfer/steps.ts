@@ -9,7 +9,7 @@ import { type BulkResult, mergeContacts } from '../bulk-merge.ts'
 import type { ContactEvent } from '../events.ts'
 import type { NewContact } from '../schema.ts'
 import * as queries from './queries.ts'
-import { restoreMemberships } from './restore.ts'
+import { restoreMemberships, unsubscribedOf } from './restore.ts'
 import type { ImportedContact, Restored } from './row-state.ts'
 
 /**
@@ -44,6 +44,7 @@ export function importSteps(mode: ImportMode): BatchSteps {
       }
       return chosen
     },
+    unsubscribed: (saved) => unsubscribedOf(restoredById(saved)),
     async complete(tx, saved, events, confirmed) {
       const restored = restoredById(saved)
       await restoreTimes(tx, saved, restored)
