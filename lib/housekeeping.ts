@@ -1,7 +1,7 @@
 import { orAborted } from './abort.ts'
 import { attributeJobs, deleteAttributesOfClient } from './attributes/operations.ts'
 import { deleteEntriesOfClient, deleteExpiredEntries } from './audit/operations.ts'
-import { clientJobs } from './clients/operations.ts'
+import { clientJobs, deleteInvalidTokens } from './clients/operations.ts'
 import { deleteSuppressionsOfClient } from './consent/suppressions.ts'
 import { contactJobs, deleteContactsOfClient, purgeStep } from './contacts/deletion.ts'
 import { deleteExpiredRequests } from './contacts/double-opt-in.ts'
@@ -178,6 +178,7 @@ export class Housekeeping {
     await deleteFinishedJobs(this.#ctx)
     await deleteExpiredEntries(this.#ctx)
     await deleteExpiredImports(this.#ctx)
+    await deleteInvalidTokens(this.#ctx)
     await deleteExpiredSecrets(this.#ctx)
     await deleteExpiredRequests(this.#ctx)
     await deleteExpiredCounts(this.#ctx)

@@ -3,10 +3,10 @@ import { audit } from '../audit/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { type BatchStep, inBatches } from '../jobs/batches.ts'
-import { type JobHandlers, runOrEnqueue } from '../jobs/operations.ts'
+import { deleteOlder, type JobHandlers, runOrEnqueue } from '../jobs/operations.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
-import { lastMs, msOf, timestamp } from '../time.ts'
+import { dayMs, lastMs, msOf, timestamp } from '../time.ts'
 import { readSession } from './portal.ts'
 import * as queries from './queries.ts'
 import {
@@ -198,6 +198,14 @@ function recordUse(ctx: Context, id: number): void {
   transact(ctx, (tx) => queries.markTokenUsed(tx, { id, last_used_at: now(tx) })).catch((error) => {
     ctx.logger.debug({ err: error, token_id: id }, 'could not record the use of a token')
   })
+}
+
+/**
+ * Deletes tokens that became invalid more than 90 days ago, in batches. The entries that the audit log has of them are
+ * no older.
+ */
+export async function deleteInvalidTokens(ctx: Context): Promise<void> {
+  await deleteOlder(ctx, 90 * dayMs, (tx, { before, limit }) => queries.deleteOldTokens(tx, { before, limit }))
 }
 
 /** Locks the client's row until the transaction ends, so that transactions that check a count run one at a time. */

@@ -143,6 +143,13 @@ export const revokeClientToken = statement({ client_id: int, id: int, revoked_at
     .returning('id'),
 )
 
+/** Deletes tokens that expired or were revoked before this time. A scan: the table is small. */
+export const deleteOldTokens = statement.affected(
+  { before: time, limit: int },
+  (_, p) => sql`delete from mailkeep_token where id in
+    (select id from mailkeep_token where expires_at < ${p.before} or revoked_at < ${p.before} limit ${p.limit})`,
+)
+
 export const deleteTokensOf = deleteRows('mailkeep_token', 'client_id')
 
 export const deleteClient = deleteRows('mailkeep_client', 'id')

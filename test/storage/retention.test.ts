@@ -3,6 +3,28 @@ import assert from 'node:assert/strict'
 import { test } from '../support/databases.ts'
 import { addEndpoint, dayMs, onEveryDatabase } from '../support/webhook-harness.ts'
 
+onEveryDatabase('tokens', (open) => {
+  test('are deleted 90 days after they expired or were revoked', async (t) => {
+    const mk = await open(t, { start: false })
+    const { tokens } = mk.mailkeep
+    const ids: number[] = []
+    for (const expiresInMs of [dayMs, 30 * dayMs, undefined, undefined]) {
+      ids.push((await tokens.create({ clientId: mk.acmeId, role: 'member', ...(expiresInMs && { expiresInMs }) })).id)
+    }
+    await tokens.revoke(ids[2]!)
+    const left = async () => (await tokens.list()).flatMap(({ id }) => (ids.includes(id) ? [ids.indexOf(id)] : []))
+    mk.clock.advance(89 * dayMs)
+    await mk.mailkeep.deliverDue()
+    assert.deepEqual(await left(), [0, 1, 2, 3])
+    mk.clock.advance(3 * dayMs)
+    await mk.mailkeep.deliverDue()
+    assert.deepEqual(await left(), [1, 3])
+    mk.clock.advance(3650 * dayMs)
+    await mk.mailkeep.deliverDue()
+    assert.deepEqual(await left(), [3])
+  })
+})
+
 onEveryDatabase('rows that were written while the clock was ahead', (open) => {
   test('do not keep later ones from being deleted', async (t) => {
     const mk = await open(t, { start: false })
