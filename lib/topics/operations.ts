@@ -4,7 +4,7 @@ import { type Context, now } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { inBatches } from '../jobs/batches.ts'
 import { type JobHandlers, runInTwoPasses } from '../jobs/operations.ts'
-import { getList } from '../lists/operations.ts'
+import { getList, lockList } from '../lists/operations.ts'
 import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -61,11 +61,11 @@ export async function findTopicsOfLists(ctx: Context, listIds: readonly number[]
 export async function createTopic(ctx: Context, listId: number, input: TopicInput): Promise<Topic> {
   const { name, description = null } = parse(NewTopic, input)
   return transact(ctx, async (tx) => {
-    const list = await getList(tx, listId)
+    await lockList(tx, listId) // deleting the list reads its topics before it deletes their subscriptions
     const row = await queries.insertTopic(tx, {
       client_id: tx.clientId,
       uuid: randomUUID(),
-      list_id: list.id,
+      list_id: listId,
       name,
       description,
       created_at: now(tx),

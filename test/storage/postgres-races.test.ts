@@ -512,6 +512,23 @@ onPostgres('while a transaction of the host is open', () => {
     await all[0]!.deliverDue()
   }
 
+  test('a list is deleted with a topic that is created there, and with its subscriptions', async (t) => {
+    const place = await openSeveral(t)
+    const [acme] = place.clients
+    const list = await acme!.lists.create({ name: 'News' })
+    const { contact } = await acme!.contacts.addToList(list.id, address)
+    const { client, commit } = await beginHosted(t, place)
+    const topic = await client.topics.create(list.id, { name: 'Weekly' })
+    await client.contacts.subscribeToTopic(contact.id, topic.id)
+    const deleted = acme!.lists.delete(list.id)
+    await untilLocked(place.ask)
+    await commit()
+    await deleted
+    await runSecondPass(place)
+    const left = 'select 1 from mailkeep_topic union all select 1 from mailkeep_contact_topic'
+    assert.deepEqual(await place.ask(left), [])
+  })
+
   test('contacts of the same import are erased there and here: neither waits for the other', async (t) => {
     const place = await openSeveral(t)
     const [acme] = place.clients
