@@ -82,6 +82,8 @@ export interface Local {
   readonly onMemberships: (tx: Tx, changes: readonly Change[]) => Promise<void>
   /** Called in the transaction that deletes a list. */
   readonly onListDeleted: (tx: Tx, listId: number) => Promise<void>
+  /** Called in the transaction that deletes a tag. */
+  readonly onTagDeleted: (tx: Tx, tagId: number) => Promise<void>
   /** Called in the transaction that merges a contact into another one, before it changes anything. */
   readonly onMerge: (tx: Tx, contactId: number) => Promise<void>
   /** Called in the transaction that asks contacts to confirm, before the events are raised. */

@@ -6,6 +6,7 @@ import { lockLists } from '../lists/operations.ts'
 import { parse } from '../parse.ts'
 import { filtersOfSegment, lockFiltersOfSegment } from '../segments/operations.ts'
 import { SegmentFilters } from '../segments/schema.ts'
+import { lockTags } from '../tags/operations.ts'
 import { listPreparing } from './newsletter-queries.ts'
 import type { Audience } from './schema.ts'
 
@@ -15,8 +16,8 @@ const selecting = ['lists', 'tags', 'topics'] as const
 
 /**
  * Checks that each list, tag, topic and segment of an audience exists, and that no filter is empty. A newsletter to a
- * deleted list would reach no one, and one that excludes a deleted list would reach the excluded contacts. So the segment
- * and the lists that they exclude are locked until the transaction has started the newsletter.
+ * deleted list would reach no one, and one that excludes a deleted list or tag would reach the excluded contacts. So the
+ * segment and what they exclude are locked until the transaction has started the newsletter.
  *
  * @throws MailkeepError `validation_failed` on the id, as in `audience.lists.0`, or on the empty filter.
  */
@@ -24,9 +25,14 @@ export async function requireAudience(tx: Tx, audience: Audience): Promise<void>
   const empty = emptyFilterOf(audience)
   if (empty) throw invalid(`audience.${empty}`, 'This has no ids and matches no contact: add ids or remove it.')
   const ofSegment = await requireSegment(tx, audience, lockFiltersOfSegment)
+  const both = [audience, ofSegment]
   await lockLists(
     tx,
-    [audience, ofSegment].flatMap(({ exclude_lists = [] }) => exclude_lists),
+    both.flatMap(({ exclude_lists = [] }) => exclude_lists),
+  )
+  await lockTags(
+    tx,
+    both.flatMap(({ exclude_tags = [] }) => exclude_tags),
   )
   for (const field of fields) {
     const ids = audience[field] ?? []
@@ -100,15 +106,19 @@ export async function requireExists<T>(field: string, find: () => Promise<T>): P
 }
 
 /**
- * Refuses to delete a list that a newsletter excludes while its recipients are chosen: they would get the newsletter.
+ * Refuses to delete a list or tag that a newsletter excludes while its recipients are chosen: the contacts on it, or with
+ * it, would get the newsletter.
  *
  * @throws MailkeepError `conflict`
  */
-export async function requireNotExcluded(tx: Tx, listId: number): Promise<void> {
+export async function requireNotExcluded(tx: Tx, kind: 'list' | 'tag', id: number): Promise<void> {
   for (const row of await listPreparing(tx, { client_id: tx.clientId })) {
     const started = startedAudience(row)
     const filters = [started.audience, await findSegmentFilters(tx, started)]
-    if (!filters.some(({ exclude_lists }) => exclude_lists?.includes(listId))) continue
-    throw new MailkeepError('conflict', 'A newsletter that excludes this list is about to be sent: try again shortly.')
+    if (!filters.some((filter) => filter[`exclude_${kind}s`]?.includes(id))) continue
+    throw new MailkeepError(
+      'conflict',
+      `A newsletter that excludes this ${kind} is about to be sent: try again shortly.`,
+    )
   }
 }

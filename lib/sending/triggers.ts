@@ -47,7 +47,7 @@ interface Stop {
  * @throws MailkeepError `conflict`: a newsletter that excludes it is about to be sent.
  */
 export async function releaseList(tx: Tx, listId: number): Promise<void> {
-  await requireNotExcluded(tx, listId)
+  await requireNotExcluded(tx, 'list', listId)
   for (const { id, list_version } of await releaseSequences(tx, { list_id: listId, now: now(tx) })) {
     await audit(tx, 'sequence.updated', id)
     await runOrEnqueue(tx, stopMembers, { targetId: id, state: { after: 0, list_version } satisfies Stop })

@@ -59,16 +59,23 @@ export async function updateTag(ctx: Context, id: number, input: TagInput): Prom
   })
 }
 
+/** Locks those of the tags that exist, so that they are not deleted before this transaction ends. */
+export async function lockTags(tx: Tx, ids: readonly number[]): Promise<void> {
+  if (ids.length > 0) await queries.lockTags(tx, { client_id: tx.clientId, ids })
+}
+
 /**
  * Deletes a tag, and removes it from all contacts.
  *
- * @throws MailkeepError `not_found`
+ * @throws MailkeepError `not_found`; `conflict`: a newsletter that excludes the tag is choosing its recipients, for some
+ *   seconds after its start.
  */
 export async function deleteTag(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('tagId', id)
     if (!(await queries.deleteTag(tx, { client_id: tx.clientId, id }))) throw notFound('tag')
     await audit(tx, 'tag.deleted', id)
+    await tx.local.onTagDeleted(tx, id)
     await runInTwoPasses(tx, clearTag, { targetId: id })
   })
 }

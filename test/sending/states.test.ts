@@ -578,6 +578,26 @@ onEveryDatabase('while a newsletter is sent', (open) => {
     for (const each of [excluded, hidden]) await acme.lists.delete(each.id)
   })
 
+  test('a tag that it excludes cannot be deleted until all recipients are known', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { list } = await addAudience(mail, 2000)
+    const [excluded, hidden] = [await acme.tags.create({ name: 'A' }), await acme.tags.create({ name: 'B' })]
+    for (const { id, name } of [excluded, hidden])
+      await acme.contacts.addToList(list.id, { email: emailOf(1900 + id), tags: [name] })
+    const segment = await acme.segments.create({ name: 'Others', filters: { exclude_tags: [hidden.id] } })
+    const audience = { lists: [list.id], exclude_tags: [excluded.id], segment: segment.id }
+    const { id } = await addNewsletter(mail, audience)
+    const runJobs = await delayJobs(t, mail.place)
+    await acme.newsletters.send(id) // writes the first 500 messages
+    const isConflict = (error: unknown) => isMailkeepError(error, 'conflict')
+    await Promise.all([excluded, hidden].map((each) => assert.rejects(acme.tags.delete(each.id), isConflict)))
+    await runJobs()
+    await mail.run()
+    assert.equal((await acme.newsletters.get(id)).counts.sent, 1998)
+    for (const each of [excluded, hidden]) await acme.tags.delete(each.id)
+  })
+
   test('its sender is deleted: it waits for another one', async (t) => {
     const scene = await openDraft(t, open, 3)
     await changes.send(scene)

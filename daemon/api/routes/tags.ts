@@ -37,8 +37,10 @@ export const tags: readonly Route[] = [
     role: 'member',
     name: 'deleteTag',
     summary: 'Delete a tag',
-    description: 'Also removes the tag from its contacts.',
+    description:
+      'Also removes the tag from its contacts. Refused with `conflict` while the recipients of a newsletter that excludes the tag are chosen.',
     answers: { 204: deleted },
+    errors: ['conflict'],
     call: async ({ client, params }) => {
       await client.tags.delete(params.tagId)
       return noContent
