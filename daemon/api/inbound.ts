@@ -1,5 +1,7 @@
+import { MailkeepError } from '../../lib/index.ts'
 import { encode } from './encode.ts'
 import { methodNotAllowed, nothingHere } from './errors.ts'
+import type { ApiRequest } from './http-types.ts'
 import type { RequestHandler } from './index.ts'
 
 /** Reports of mail providers. Their signatures are verified; no token is needed. */
@@ -12,13 +14,34 @@ export interface Inbound {
   ses(body: string): Promise<void>
 }
 
+/** SNS sends messages of at most 256 KiB, and JSON escapes the quotes in them. */
+const maxNotificationBytes = 600 * 1024
+
+/**
+ * Maximum notifications that are received concurrently. No token protects their bodies, and together they leave half of
+ * the budget of bodies to requests with a token.
+ */
+const maxReceiving = 50
+let receiving = 0
+
+async function receiveNotification(request: ApiRequest): Promise<string> {
+  if (receiving >= maxReceiving)
+    throw new MailkeepError('unavailable', 'Too many notifications are being received: try again shortly.')
+  receiving += 1
+  try {
+    return Buffer.from(await request.body(maxNotificationBytes)).toString('utf8')
+  } finally {
+    receiving -= 1
+  }
+}
+
 const ses: RequestHandler = async ({ inbound }, state) => {
   const { request, context, target } = state
   if (!inbound) throw nothingHere() // no topic is configured
   context.route = target.path
   state.allow = 'POST'
   if (request.method !== 'POST') throw methodNotAllowed()
-  await inbound.ses(Buffer.from(await request.body()).toString('utf8'))
+  await inbound.ses(await receiveNotification(request))
   return encode(context, 200, JSON.stringify({ status: 'ok' }))
 }
 

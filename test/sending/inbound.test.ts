@@ -1,6 +1,8 @@
 /** Bounces and complaints that Amazon SES reports through SNS. */
 import assert from 'node:assert/strict'
 import { sign } from 'node:crypto'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { createApi } from '../../daemon/api/index.ts'
 import { listen } from '../../daemon/http/server.ts'
@@ -212,10 +214,37 @@ describe('POST /inbound/ses', { skip: authority ? false : 'OPENSSL IS MISSING: S
     const { post, signed, server } = await open(t)
     assert.equal(await post('{'), 400)
     assert.equal(await post('[]'), 422)
+    assert.equal(await post('x'.repeat(700_000)), 413)
     const { Signature: _, ...unsigned } = signed({ Message: 'x' })
     assert.equal(await post(unsigned), 422)
     const got = await fetch(`${server.url}/inbound/ses`)
     assert.deepEqual([got.status, got.headers.get('allow')], [405, 'POST'])
+  })
+
+  test('leaves memory for bodies with a token, however many requests without one declare a large body', async (t) => {
+    const { kit, post, signed, server } = await open(t)
+    assert.equal(await post(signed({ Message: '"'.repeat(256 * 1024) })), 200, 'as large as SNS sends it')
+    const { token } = await kit.mailkeep.tokens.create({ clientId: kit.clientId, role: 'admin' })
+    const { hostname, port } = new URL(server.url)
+    const sockets = Array.from({ length: 120 }, () => {
+      const socket = connect(Number(port), hostname)
+      t.after(() => socket.destroy())
+      return socket
+    })
+    const refused = sockets.map(async (socket) => {
+      socket.write('POST /inbound/ses HTTP/1.1\r\nHost: x\r\nContent-Length: 614400\r\nExpect: 100-continue\r\n\r\n')
+      const [answer] = await once(socket, 'data')
+      return String(answer).startsWith('HTTP/1.1 503')
+    })
+    const refusals = (await Promise.all(refused)).filter(Boolean)
+    const response = await fetch(`${server.url}/api/v1/contacts/batch`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ contacts: [{ email: 'bob@example.org', note: 'x'.repeat(900_000) }] }),
+    })
+    assert.equal(response.status, 422, 'the body is read')
+    assert.equal(refusals.length, 70)
+    for (const socket of sockets) socket.destroy()
   })
 
   test('is not found where no topic is configured', async (t) => {
