@@ -120,6 +120,26 @@ onEveryDatabase('a newsletter', (open) => {
     )
   })
 
+  test('has one log entry for the messages whose transport throws, with the name of the error', async (t) => {
+    const { logger, of } = keepLog()
+    const mail = await openMail(t, { logger }, open)
+    const { acme } = mail
+    await addAudience(mail, 6)
+    let reply = () => {}
+    const allHandedOver = new Promise<void>((resolve) => (reply = resolve))
+    mail.transport.reply = async ({ to }) => {
+      if (mail.transport.captured.length === 6) reply()
+      await allHandedOver
+      throw new TypeError(`no folder for ${to.email}`)
+    }
+    const { id } = await addNewsletter(mail, {})
+    await acme.newsletters.send(id)
+    await mail.run()
+    const fields = { client_id: 1, newsletter: id, errors: ['TypeError'], retried: 6 }
+    const message = 'messages could not be handed over, and are retried'
+    assert.deepEqual(of('warn'), [{ level: 'warn', fields, message }])
+  })
+
   test('gives other work its turn after each of its slow templates', async (t) => {
     /** Sends to four with a slow template, beside a quick one. Returns the order of the mails, and errors. */
     async function sendBeside(loops: number) {

@@ -149,8 +149,9 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
 
   async attempt(entry: InFlight<ClaimedMessage>): Promise<FinishedAttempt> {
     const { task } = entry
-    const outcome = await this.#send(entry)
-    return { task, outcome, endedMs: this.#ctx.clock() }
+    let fault: string | undefined
+    const outcome = await this.#send(entry, (error) => (fault = nameOf(error)))
+    return { task, outcome, fault, endedMs: this.#ctx.clock() }
   }
 
   async close(): Promise<void> {
@@ -168,7 +169,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
     tx.transaction.afterCommit(() => this.#pace.sent(party))
   }
 
-  async #send(entry: InFlight<ClaimedMessage>): Promise<Outcome> {
+  async #send(entry: InFlight<ClaimedMessage>, onFault: (error: unknown) => void): Promise<Outcome> {
     const { task } = entry
     const controller = new AbortController()
     let isStopped = false
@@ -184,18 +185,16 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
     } catch (error) {
       if (isUncertainError(error)) return { kind: 'uncertain', error: error.message }
       if (isStopped) return { kind: 'interrupted' }
-      this.#logFault(task, error)
+      onFault(error)
       if (isOfContent(error)) return { kind: 'permanent', error: error.message, unknownMailbox: false }
       return { kind: 'temporary', error: error instanceof Error ? error.message : 'The message could not be sent.' }
     }
   }
+}
 
-  #logFault({ campaign, uuid, attempt }: ClaimedMessage, err: unknown): void {
-    const fields = { client_id: campaign.clientId, [campaign.kind]: campaign.id, message: uuid, attempt }
-    const { name } = err instanceof Error ? err : { name: 'unknown' }
-    // The error itself may contain the recipient's address.
-    this.#ctx.logger.warn({ ...fields, error: name }, 'a message could not be handed over')
-  }
+/** The name of an error for the log. The error itself may contain the recipient's address. */
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : 'unknown'
 }
 
 /** Whether the content cannot be rendered. Errors in settings are retried, because an operator can fix them. */

@@ -22,6 +22,8 @@ export type Outcome =
 export interface FinishedAttempt {
   readonly task: ClaimedMessage
   readonly outcome: Outcome
+  /** The name of an error of this process: the message could not be rendered, or its transport threw. */
+  readonly fault?: string | undefined
   /** Milliseconds since 1970. */
   readonly endedMs: number
 }
@@ -51,6 +53,7 @@ interface Tally {
   failed: number
   uncertain: number
   retried: number
+  readonly faults: Set<string>
 }
 
 type CampaignKey = Pick<Campaign, 'kind' | 'id' | 'clientId'>
@@ -72,7 +75,9 @@ export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[
     if (!row) continue // the message was deleted, or its lease had ended
     const outcome = status === 'pending' ? 'retried' : status
     recorded.push({ outcome, dueMs })
-    tallyOf(tallies, task.campaign)[outcome] += 1
+    const tally = tallyOf(tallies, task.campaign)
+    tally[outcome] += 1
+    if (attempt.fault !== undefined) tally.faults.add(attempt.fault)
     const ofClient = { ...tx, clientId }
     if (row.sequence_id !== null && row.contact_id !== null && status !== 'pending') {
       const done = { sequenceId: row.sequence_id, contactId: row.contact_id, stepId: task.stepId!, messageId: task.id }
@@ -101,35 +106,46 @@ export async function suppressMailbox(ctx: Context, { id, email }: Pick<Recipien
 
 function tallyOf(tallies: Tallies, campaign: CampaignKey): Tally {
   const key = `${campaign.kind} ${campaign.id}`
-  const tally = tallies.get(key) ?? { campaign, sent: 0, failed: 0, uncertain: 0, retried: 0 }
+  const tally = tallies.get(key) ?? {
+    campaign,
+    sent: 0,
+    failed: 0,
+    uncertain: 0,
+    retried: 0,
+    faults: new Set<string>(),
+  }
   tallies.set(key, tally)
   return tally
 }
 
 /** Sorted by id, so that two processes lock newsletters in the same order and cannot deadlock. */
 async function countAll(tx: Tx, tallies: Tallies): Promise<void> {
-  for (const { campaign, retried, ...counts } of [...tallies.values()].sort((a, b) => a.campaign.id - b.campaign.id)) {
+  for (const tally of [...tallies.values()].sort((a, b) => a.campaign.id - b.campaign.id)) {
+    const { campaign, sent, failed, uncertain, retried } = tally
     const { kind, id, clientId } = campaign
-    logUnsent(tx, campaign, { ...counts, retried })
+    logUnsent(tx, tally)
     if (kind !== 'newsletter') continue
     const ofClient = { ...tx, clientId }
-    const status = await addCounts(ofClient, id, counts)
+    const status = await addCounts(ofClient, id, { sent, failed, uncertain })
     if (status === 'cancelled' && retried > 0) await runOrEnqueue(ofClient, skipMessages, { targetId: id })
   }
 }
 
-type Unsent = Pick<Tally, 'failed' | 'uncertain' | 'retried'>
-
-/** Logs one entry, however many messages are lost or retried. Their errors are left out: they may quote an address. */
-function logUnsent(tx: Tx, { kind, id, clientId }: CampaignKey, { failed, uncertain, retried }: Unsent): void {
-  const ids = { client_id: clientId, [kind]: id }
+/**
+ * Logs one entry, however many messages are lost or retried. Their errors are left out, because they may quote an address.
+ * Only the names of this process's own errors are logged.
+ */
+function logUnsent(tx: Tx, { campaign, failed, uncertain, retried, faults }: Tally): void {
+  const { kind, id, clientId } = campaign
+  const fields = { client_id: clientId, [kind]: id, ...(faults.size > 0 ? { errors: [...faults] } : {}) }
   if (retried > 0) {
     const message = 'messages could not be handed over, and are retried'
-    tx.transaction.afterCommit(() => tx.logger.info({ ...ids, retried }, message))
+    const level = faults.size > 0 ? 'warn' : 'info'
+    tx.transaction.afterCommit(() => tx.logger[level]({ ...fields, retried }, message))
   }
   if (failed + uncertain === 0) return
-  const fields = { ...ids, failed, uncertain }
-  tx.transaction.afterCommit(() => tx.logger.warn(fields, 'messages were not sent, or may not have been'))
+  const lost = { ...fields, failed, uncertain }
+  tx.transaction.afterCommit(() => tx.logger.warn(lost, 'messages were not sent, or may not have been'))
 }
 
 interface Disposition {
