@@ -177,12 +177,14 @@ async function perform(
   const { clientId, tokenId, role } = caller
   const client = mailkeep.forClient(clientId, { source: 'api', tokenId, role })
   const call = (operations: ClientOperations) => route.call({ client: unchecked(operations), ...input })
-  if (route.large && request.buildLarge) return await request.buildLarge(() => call(client))
   const key = keyOf(request, route)
-  if (key === undefined) return await call(client)
-  const named = ['POST', path.slice(1).split('/'), input.body]
-  if (route.key === 'afterwards') return await performThenStore(caller, client, key, named, call)
-  return await performOnce(client, key, named, call)
+  const make = async () => {
+    if (key === undefined) return await call(client)
+    const named = ['POST', path.slice(1).split('/'), input.body]
+    if (route.key === 'afterwards') return await performThenStore(caller, client, key, named, call)
+    return await performOnce(client, key, named, call)
+  }
+  return route.large && request.buildLarge ? await request.buildLarge(make) : await make()
 }
 
 /** Reads the request's query and body as its route requires. */

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { createApi } from '../../daemon/api/index.ts'
 import { CapturingTransport } from '../../lib/testing/mail.ts'
+import { testMailkeep } from '../../lib/testing.ts'
 import { test } from '../support/databases.ts'
 import { overHttp, type Service, until } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
@@ -141,4 +143,35 @@ overHttp('sequences over HTTP', (open) => {
     await data(201, 'POST', `/sequences/${id}/enrolments`, { body: { contact_id: contact.id } })
     await data(422, 'POST', `/sequences/${id}/enrolments`, { body: { contact_id: 999_999 } })
   })
+})
+
+test('previews wait until large answers may be built, and keep to their idempotency key', async () => {
+  await using kit = await testMailkeep()
+  const { id: contact_id } = await kit.contact({ email: 'ada@example.org' })
+  const newsletter = await kit.client.newsletters.create({ subject: 'News', html })
+  const sequence = await kit.client.sequences.create({ name: 'Welcome' })
+  const { token } = await kit.mailkeep.tokens.create({ clientId: kit.clientId, role: 'admin' })
+  const { answer } = createApi({ mailkeep: kit.mailkeep })
+  const built: string[] = []
+  const preview = (path: string, fields: object) => {
+    const body = Buffer.from(JSON.stringify({ contact_id, ...fields }))
+    const ofBody = { 'content-type': 'application/json', 'content-length': String(body.length) }
+    return answer({
+      method: 'POST',
+      target: `/api/v1${path}/preview`,
+      headers: { authorization: `Bearer ${token}`, 'idempotency-key': path, ...ofBody },
+      body: async () => body,
+      buildLarge: (make) => {
+        built.push(path)
+        return make()
+      },
+    })
+  }
+  const paths = { [`/newsletters/${newsletter.id}`]: {}, [`/sequences/${sequence.id}`]: { subject: 'Hi', html } }
+  for (const [path, fields] of Object.entries(paths)) {
+    const first = await preview(path, fields)
+    assert.equal(first.status, 200, first.body)
+    assert.equal((await preview(path, fields)).headers['Idempotency-Replayed'], 'true')
+  }
+  assert.deepEqual([...new Set(built)], Object.keys(paths))
 })

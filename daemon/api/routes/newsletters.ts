@@ -93,6 +93,7 @@ export const newsletterExtensions: readonly Route[] = [
     description: 'Sends nothing.',
     body: 'PreviewInput',
     answers: { 200: { record: 'Preview', description: 'The newsletter as the contact would get it.' } },
+    large: true,
     call: async ({ client, params, body }) => ok(await client.newsletters.preview(params.newsletterId, body)),
   },
   {

@@ -93,6 +93,7 @@ export const sequenceExtensions: readonly Route[] = [
     description: 'The step need not be stored. Sends and stores nothing.',
     body: 'StepPreviewInput',
     answers: { 200: { record: 'Preview', description: 'The step as the contact would get it.' } },
+    large: true,
     call: async ({ client, params, body }) => ok(await client.sequences.preview(params.sequenceId, body)),
   },
   {
