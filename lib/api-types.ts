@@ -166,8 +166,8 @@ export interface TagsApi {
   /**
    * Deletes a tag, and removes it from all contacts.
    *
-   * @throws MailkeepError `not_found`; `conflict`: a newsletter that excludes the tag is choosing its recipients, for some
-   *   seconds after its start.
+   * @throws MailkeepError `not_found`; `conflict`: a newsletter with the tag in its audience is choosing its recipients, for
+   *   some seconds after its start.
    */
   delete(id: number): Promise<void>
 }

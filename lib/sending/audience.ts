@@ -17,7 +17,7 @@ const selecting = ['lists', 'tags', 'topics'] as const
 /**
  * Checks that each list, tag, topic and segment of an audience exists, and that no filter is empty. A newsletter to a
  * deleted list would reach no one, and one that excludes a deleted list or tag would reach the excluded contacts. So the
- * segment and what they exclude are locked until the transaction has started the newsletter.
+ * segment, the excluded lists and all tags are locked until the transaction has started the newsletter.
  *
  * @throws MailkeepError `validation_failed` on the id, as in `audience.lists.0`, or on the empty filter.
  */
@@ -32,7 +32,7 @@ export async function requireAudience(tx: Tx, audience: Audience): Promise<void>
   )
   await lockTags(
     tx,
-    both.flatMap(({ exclude_tags = [] }) => exclude_tags),
+    both.flatMap(({ tags = [], exclude_tags = [] }) => [...tags, ...exclude_tags]),
   )
   for (const field of fields) {
     const ids = audience[field] ?? []
@@ -105,20 +105,23 @@ export async function requireExists<T>(field: string, find: () => Promise<T>): P
   }
 }
 
+/** The filters that keep a list or tag while recipients are chosen. Who leaves a list of `lists` gets nothing in any case. */
+const keeping = { list: ['exclude_lists'], tag: ['tags', 'exclude_tags'] } as const
+
 /**
  * Refuses to delete a list or tag that a newsletter excludes while its recipients are chosen: the contacts on it, or with
- * it, would get the newsletter.
+ * it, would get the newsletter. Refuses a tag that it selects by as well: the contacts whose turn is later would not get it.
  *
  * @throws MailkeepError `conflict`
  */
-export async function requireNotExcluded(tx: Tx, kind: 'list' | 'tag', id: number): Promise<void> {
+export async function requireNotChoosing(tx: Tx, kind: 'list' | 'tag', id: number): Promise<void> {
   for (const row of await listPreparing(tx, { client_id: tx.clientId })) {
     const started = startedAudience(row)
     const filters = [started.audience, await findSegmentFilters(tx, started)]
-    if (!filters.some((filter) => filter[`exclude_${kind}s`]?.includes(id))) continue
+    if (!filters.some((filter) => keeping[kind].some((field) => filter[field]?.includes(id)))) continue
     throw new MailkeepError(
       'conflict',
-      `A newsletter that excludes this ${kind} is about to be sent: try again shortly.`,
+      `The recipients of a newsletter with this ${kind} in its audience are being chosen: try again shortly.`,
     )
   }
 }

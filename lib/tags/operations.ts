@@ -67,8 +67,8 @@ export async function lockTags(tx: Tx, ids: readonly number[]): Promise<void> {
 /**
  * Deletes a tag, and removes it from all contacts.
  *
- * @throws MailkeepError `not_found`; `conflict`: a newsletter that excludes the tag is choosing its recipients, for some
- *   seconds after its start.
+ * @throws MailkeepError `not_found`; `conflict`: a newsletter with the tag in its audience is choosing its recipients, for
+ *   some seconds after its start.
  */
 export async function deleteTag(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {

@@ -578,6 +578,25 @@ onEveryDatabase('while a newsletter is sent', (open) => {
     for (const each of [excluded, hidden]) await acme.lists.delete(each.id)
   })
 
+  test('a tag that it selects by cannot be deleted until all recipients are known', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const people = Array.from({ length: 1200 }, (_, at) => ({ email: emailOf(at), tags: ['A', 'B'] }))
+    await acme.identities.add({ email: 'news@acme.example', status: 'verified' })
+    await acme.contacts.addManyToList((await acme.lists.create({ name: 'Readers' })).id, people)
+    const [first, second] = (await acme.tags.list()).data
+    const segment = await acme.segments.create({ name: 'Some', filters: { tags: [second!.id] } })
+    const { id } = await addNewsletter(mail, { tags: [first!.id], segment: segment.id })
+    const runJobs = await delayJobs(t, mail.place)
+    await acme.newsletters.send(id) // writes the first 500 messages
+    const isConflict = (error: unknown) => isMailkeepError(error, 'conflict')
+    await Promise.all([first, second].map((tag) => assert.rejects(acme.tags.delete(tag!.id), isConflict)))
+    await runJobs()
+    await mail.run()
+    assert.equal((await acme.newsletters.get(id)).counts.sent, 1200)
+    for (const tag of [first, second]) await acme.tags.delete(tag!.id)
+  })
+
   test('a tag that it excludes cannot be deleted until all recipients are known', async (t) => {
     const mail = await openMail(t, {}, open)
     const { acme } = mail

@@ -38,7 +38,7 @@ export const tags: readonly Route[] = [
     name: 'deleteTag',
     summary: 'Delete a tag',
     description:
-      'Also removes the tag from its contacts. Refused with `conflict` while the recipients of a newsletter that excludes the tag are chosen.',
+      'Also removes the tag from its contacts. Refused with `conflict` while the recipients of a newsletter with the tag in its audience are chosen.',
     answers: { 204: deleted },
     errors: ['conflict'],
     call: async ({ client, params }) => {
