@@ -15,7 +15,15 @@ import { openWorker, type WorkerProcess } from './processes/worker.ts'
 import { progressOn } from './progress.ts'
 
 /** Standard output. For a file, Node's own stream ignores that the system wrote a part only, as on a disk that is full. */
-const output = fstatSync(1).isFile() ? createWriteStream('', { fd: 1, autoClose: false }) : process.stdout
+const output = isOutputFile() ? createWriteStream('', { fd: 1, autoClose: false }) : process.stdout
+
+function isOutputFile(): boolean {
+  try {
+    return fstatSync(1).isFile()
+  } catch {
+    return false // standard output is closed, or Windows cannot tell
+  }
+}
 
 async function main(): Promise<void> {
   output.on('error', () => {}) // see requireOutput
