@@ -15,6 +15,11 @@ export async function audit(tx: Tx, type: ChangeType, targetId: number, clientId
   tx.transaction.defer(queries.insertEntry(tx, entry))
 }
 
+/** Records an update in its own transaction. An update without a field changes nothing, so it has no entry. */
+export async function auditUpdate(tx: Tx, type: ChangeType, targetId: number, change: object): Promise<void> {
+  if (Object.values(change).some((value) => value !== undefined)) await audit(tx, type, targetId)
+}
+
 /** A change of one record. */
 export interface AuditedChange {
   readonly type: ChangeType

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { requireIndexed } from '../attributes/operations.ts'
-import { audit } from '../audit/operations.ts'
+import { audit, auditUpdate } from '../audit/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
@@ -92,7 +92,7 @@ export async function updateSegment(ctx: Context, id: number, input: SegmentChan
       name: name ?? stored.name,
       filters: filters ? textOf(filters, input.filters!) : stored.filters,
     })
-    await audit(tx, 'segment.updated', id)
+    await auditUpdate(tx, 'segment.updated', id, { name, filters })
     return segmentFrom(row!)
   })
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { audit } from '../audit/operations.ts'
+import { audit, auditUpdate } from '../audit/operations.ts'
 import { defined } from '../collections.ts'
 import { countContacts } from '../contacts/counting.ts'
 import { listPageOfContacts } from '../contacts/listing.ts'
@@ -152,7 +152,7 @@ export async function updateNewsletter(ctx: Context, id: number, input: Newslett
     })
     const newsletter = newsletterFrom(row!)
     if (stored.status === 'scheduled') await requireReady(tx, newsletter)
-    await audit(tx, 'newsletter.updated', id)
+    await auditUpdate(tx, 'newsletter.updated', id, { ...change, audience })
     if (hasStarted) tx.transaction.afterCommit(tx.local.mail.wake)
     return newsletter
   })

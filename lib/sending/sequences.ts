@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { audit } from '../audit/operations.ts'
+import { audit, auditUpdate } from '../audit/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { runInTwoPasses, runOrEnqueue } from '../jobs/operations.ts'
@@ -101,7 +101,7 @@ export async function updateSequence(ctx: Context, id: number, input: SequenceCh
     const { name = stored.name, status = stored.status, list_id = stored.list_id } = change
     const { from_identity_id = stored.from_identity_id, reply_to = stored.reply_to } = change
     await saveSettings(tx, { id, name, status, list_id, from_identity_id, reply_to })
-    await audit(tx, 'sequence.updated', id)
+    await auditUpdate(tx, 'sequence.updated', id, change)
     if (list_id !== stored.list_id) await queries.releaseEnrolments(tx, { client_id: tx.clientId, id })
     tx.transaction.afterCommit(tx.local.mail.wake)
     return await getSequence(tx, id)

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { audit } from '../audit/operations.ts'
+import { audit, auditUpdate } from '../audit/operations.ts'
 import { type Context, now } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { inBatches } from '../jobs/batches.ts'
@@ -87,7 +87,7 @@ export async function updateTopic(ctx: Context, id: number, input: TopicChangeIn
     await queries.lockTopic(tx, { client_id: tx.clientId, id })
     const topic = await getTopic(tx, id)
     const { name = topic.name, description = topic.description } = change
-    await audit(tx, 'topic.updated', id)
+    await auditUpdate(tx, 'topic.updated', id, change)
     return topicFrom((await queries.updateTopic(tx, { client_id: tx.clientId, id, name, description }))!)
   })
 }

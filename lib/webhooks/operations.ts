@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { audit } from '../audit/operations.ts'
+import { audit, auditUpdate } from '../audit/operations.ts'
 import { lockClient } from '../clients/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, MailkeepError, notFound } from '../errors.ts'
@@ -99,7 +99,8 @@ export async function updateEndpoint(ctx: Context, id: number, input: EndpointCh
 }
 
 /** @returns undefined when more deliveries must be held first. Switching on before that would send them. */
-async function changeEndpoint(tx: Tx, id: number, { active, description }: EndpointChange) {
+async function changeEndpoint(tx: Tx, id: number, change: EndpointChange) {
+  const { active, description } = change
   const key = { client_id: tx.clientId, id }
   // The row lock lasts until the commit, so a parallel switch-off runs completely before or after this change.
   requireId('endpointId', id)
@@ -108,7 +109,7 @@ async function changeEndpoint(tx: Tx, id: number, { active, description }: Endpo
   if (description !== undefined) await queries.describeEndpoint(tx, { ...key, description })
   if (active === false) await switchOff(tx, id, 'manual')
   if (active === true) await queries.activateEndpoint(tx, key)
-  await audit(tx, 'endpoint.updated', id)
+  await auditUpdate(tx, 'endpoint.updated', id, change)
   return await getEndpoint(tx, id)
 }
 

@@ -70,6 +70,29 @@ overHttp('the audit log', (open) => {
     assert.doesNotMatch(JSON.stringify(body), /mine|Ann|example/)
   })
 
+  test('has no entry for an update without a field', async (t) => {
+    const service = await open(t)
+    const { data } = service
+    const { listId } = await openWorld(service, 'mine')
+    const content = { subject: 'Hi', html: '{{ unsubscribe_url }}' }
+    const created: readonly (readonly [string, object])[] = [
+      ['segments', { name: 'All', filters: {} }],
+      ['newsletters', content],
+      ['sequences', { name: 'Welcome' }],
+      [`lists/${listId}/topics`, { name: 'Music' }],
+      ['webhook-endpoints', { url: 'https://example.com/hooks', events: ['contact.subscribed'] }],
+    ]
+    for (const [path, body] of created) {
+      const { id } = await data(201, 'POST', `/${path}`, { body })
+      await data(200, 'PATCH', `/${path.split('/').at(-1)}/${id}`, { body: {} })
+    }
+    const log = await data(200, 'GET', '/audit-log', { query: { per_page: 100 } })
+    assert.deepEqual(
+      log.slice(0, created.length).map(({ type }: Entry) => type),
+      created.map(([path]) => `${path.split('/').at(-1)!.replace('webhook-', '').slice(0, -1)}.created`).reverse(),
+    )
+  })
+
   test('shows once that the host revoked a token, however often it does it', async (t) => {
     const { mailkeep, client, id: clientId } = await open(t)
     const { id } = await mailkeep.tokens.create({ clientId, role: 'viewer' })
