@@ -269,3 +269,16 @@ consoleTest('a tag whose name has a comma is given as a whole', async ({ page, v
   await heading(page, 'bob@example.org')
   assert.deepEqual(await names(2), ['Smith, John'])
 })
+
+consoleTest('a contact that is edited keeps its line breaks', async ({ page, visit, data }) => {
+  const stored = { name: 'Ada\nLovelace', email: 'ada@example.org' }
+  await data('POST', '/contacts', { ...stored, bio: 'First\nSecond' })
+  await visit('/console/contacts/1')
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await page.getByLabel('Value of attribute 1').press('ControlOrMeta+End')
+  await page.keyboard.type('!')
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  const contact = await data<{ name: string; email: string; extra_attributes: object }>('GET', '/contacts/1')
+  assert.deepEqual(contact, { ...contact, ...stored, extra_attributes: { bio: 'First\nSecond!' } })
+})

@@ -1,3 +1,4 @@
+import type { TargetedEvent } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { api, dataOf, RequestError, type Schemas } from '../api.ts'
 import { Dialog } from '../parts/dialog.tsx'
@@ -9,7 +10,7 @@ type Contact = Schemas['Contact']
 /** Edits the address, the name and the attributes. */
 export function EditContact({ contact, close, reload }: { contact: Contact; close(): void; reload(): void }) {
   const [rows, setRows] = useState(() =>
-    Object.entries(contact.extra_attributes).map(([name, value]) => ({ name, value })),
+    Object.entries(contact.extra_attributes).map(([name, value]) => ({ name, value, hasLines: /[\r\n]/.test(value) })),
   )
   /** The values that this dialog has shown or stored last. */
   const last = useRef(contact)
@@ -18,7 +19,8 @@ export function EditContact({ contact, close, reload }: { contact: Contact; clos
     const email = textOf(fields, 'email')
     const name = textOf(fields, 'name')
     const before = last.current
-    const body = { ...(name !== before.name && { name }), ...changedAttributes(before.extra_attributes, rows) }
+    const shownName = before.name.replace(/[\r\n]/g, '').trim() // as the field shows it
+    const body = { ...(name !== shownName && { name }), ...changedAttributes(before.extra_attributes, rows) }
     if (email !== before.email) {
       await dataOf(api.POST('/api/v1/contacts/{contactId}/email', { ...path, body: { email } }))
       last.current = { ...before, email }
@@ -29,8 +31,8 @@ export function EditContact({ contact, close, reload }: { contact: Contact; clos
     close()
     reload()
   }
-  const change = (at: number, row: { name: string; value: string }) =>
-    setRows(rows.map((old, n) => (n === at ? row : old)))
+  const change = (at: number, changed: { name?: string; value?: string }) =>
+    setRows(rows.map((row, n) => (n === at ? { ...row, ...changed } : row)))
   return (
     <Dialog title="Edit contact" close={close}>
       <Form action="Save" cancel={close} submit={submit}>
@@ -38,20 +40,20 @@ export function EditContact({ contact, close, reload }: { contact: Contact; clos
         <Field label="Name" name="name" maxLength={255} defaultValue={last.current.name} />
         <fieldset>
           <legend>Attributes</legend>
-          {rows.map(({ name, value }, at) => (
+          {rows.map(({ name, value, hasLines }, at) => (
             <div class="attribute" key={at}>
               <input
                 type="text"
                 aria-label={`Name of attribute ${at + 1}`}
                 required={value !== ''}
                 value={name}
-                onInput={(event) => change(at, { name: event.currentTarget.value, value })}
+                onInput={(event) => change(at, { name: event.currentTarget.value })}
               />
-              <input
-                type="text"
-                aria-label={`Value of attribute ${at + 1}`}
+              <Value
+                label={`Value of attribute ${at + 1}`}
                 value={value}
-                onInput={(event) => change(at, { name, value: event.currentTarget.value })}
+                hasLines={hasLines}
+                change={(text) => change(at, { value: text })}
               />
               <button
                 type="button"
@@ -63,13 +65,30 @@ export function EditContact({ contact, close, reload }: { contact: Contact; clos
               </button>
             </div>
           ))}
-          <button type="button" onClick={() => setRows([...rows, { name: '', value: '' }])}>
+          <button type="button" onClick={() => setRows([...rows, { name: '', value: '', hasLines: false }])}>
             Add attribute
           </button>
         </fieldset>
       </Form>
     </Dialog>
   )
+}
+
+interface ValueProps {
+  readonly label: string
+  readonly value: string
+  readonly hasLines: boolean
+  readonly change: (text: string) => void
+}
+
+/** The field for the value of an attribute. A field of one line would remove line breaks. */
+function Value({ label, value, hasLines, change }: ValueProps) {
+  const field = {
+    'aria-label': label,
+    value,
+    onInput: ({ currentTarget }: TargetedEvent<HTMLInputElement | HTMLTextAreaElement>) => change(currentTarget.value),
+  }
+  return hasLines ? <textarea rows={2} {...field} /> : <input type="text" {...field} />
 }
 
 /** Returns what changed, as an update takes it: `null` removes an attribute. Another program may have changed the rest. */
