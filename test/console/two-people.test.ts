@@ -137,6 +137,20 @@ consoleTest('a contact keeps an attribute that another program adds while its di
   assert.deepEqual([email, extra_attributes], ['ada@example.com', { plan: 'free', city: 'London', level: '1' }])
 })
 
+consoleTest('two people on the attributes to filter by keep what each of them changes', async (world) => {
+  const { page, visit, data } = world
+  await data('PUT', '/settings/attributes', { indexed: ['plan', 'city', 'level'] })
+  await visit('/console/segments')
+  await page.getByRole('button', { name: 'Attributes' }).click()
+  const names = page.getByLabel('Names')
+  await names.fill((await names.inputValue()).replace('city\n', 'mine\n'))
+  await data('PUT', '/settings/attributes', { indexed: ['plan', 'city', 'theirs'] })
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+  await page.getByText('The attributes are saved.').waitFor()
+  const { indexed } = await data<{ indexed: string[] }>('GET', '/settings/attributes')
+  assert.deepEqual(indexed, ['plan', 'theirs', 'mine'])
+})
+
 consoleTest('a topic that is renamed keeps the description that another person gives it', async (world) => {
   const { page, visit, data } = world
   await data('POST', '/lists', { name: 'News' })
