@@ -32,6 +32,15 @@ consoleTest('the documentation shows every operation and every event', async ({ 
   assert.equal(await page.getByText('`').count(), 0, 'code is marked as code')
 })
 
+consoleTest('a description whose answer breaks off can be loaded again', async ({ page, url }) => {
+  await page.route('**/openapi.json', (route) => route.fulfill({ status: 200, body: '{"openapi": "3.1' }))
+  await page.goto(`${url}/docs`)
+  await page.getByRole('alert').waitFor()
+  await page.unroute('**/openapi.json')
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.locator('details.operation').first().waitFor()
+})
+
 consoleTest('the menu stays in view on a long page', async ({ page, visit }) => {
   await visit('/docs')
   await page.locator('details.operation').last().scrollIntoViewIfNeeded()

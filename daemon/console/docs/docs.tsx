@@ -25,9 +25,8 @@ export function Docs() {
 
 async function loadDescription(): Promise<Description> {
   const response = await authorized(new Request('/api/v1/openapi.json'))
-  const body = await response.json().catch(() => undefined)
-  if (!response.ok) throw errorOf(response, body)
-  return body
+  if (!response.ok) throw errorOf(response, await response.json().catch(() => undefined))
+  return await response.json() // throws if the connection breaks on the way
 }
 
 function Contents({ description }: { description: Description }) {
