@@ -128,3 +128,26 @@ consoleTest('only what an endpoint that is switched off can do is offered', asyn
   await page.getByText('Erased with the contact.').waitFor()
   assert.equal(await redeliver.count(), 0)
 })
+
+consoleTest(
+  'a printed page has the whole payload of a delivery, and the whole preview of a newsletter',
+  async ({ page, visit, data }) => {
+    const attributes = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`attribute_${n}`, 'value']))
+    await data('POST', '/webhook-endpoints', { url: 'http://127.0.0.1:9/', events: ['contact.created'] })
+    await data('POST', '/contacts', { email: 'ada@example.org', ...attributes })
+    await data('POST', '/newsletters', { subject: 'Hi', html: `${'<p>Line</p>'.repeat(60)}{{ unsubscribe_url }}` })
+    for (const [path, part, whole] of [
+      ['/console/webhooks/1/deliveries/1', 'main pre:last-child', 'attribute_59'],
+      ['/console/newsletters/1', '.compose > :last-child', 'Line'],
+    ] as const) {
+      await visit(path)
+      await page.locator(part).getByText(whole).last().waitFor()
+      const element = `document.querySelector('${part}')`
+      const hidden = () => page.evaluate<number>(`${element}.scrollHeight - ${element}.clientHeight`)
+      assert.ok((await hidden()) > 100, path)
+      await page.emulateMedia({ media: 'print' })
+      assert.equal(await hidden(), 0, path)
+      await page.emulateMedia({ media: 'screen' })
+    }
+  },
+)
