@@ -105,7 +105,8 @@ export function counted(scan: RawBuilder<unknown>, on: Pick<Flags, 'counted' | '
 
 /** Returns the conditions of all filters. The statement names the contact's row `c`. */
 export function conditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, on: Flags): RawBuilder<unknown> {
-  return sql`${indexedConditions(contactId, p, dialect, on)} ${rowConditions(p, dialect, on)}`
+  const inRange = (id: RawBuilder<unknown>) => beyond(id, p, on)
+  return sql`${indexedConditions(contactId, p, dialect, on, inRange)} ${rowConditions(p, dialect, on)}`
 }
 
 /**
@@ -125,8 +126,13 @@ export function conditionsOfId(
 }
 
 /** Returns the conditions that cost one index seek each. */
-function indexedConditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, on: Flags): RawBuilder<unknown> {
-  const inRange = (id: RawBuilder<unknown>) => beyond(id, p, on)
+function indexedConditions(
+  contactId: RawBuilder<unknown>,
+  p: Slots,
+  dialect: Dialect,
+  on: Flags,
+  inRange?: IdCondition,
+): RawBuilder<unknown> {
   const parts = [
     on.lists ? sql`and ${dialect.isMember('list', contactId, p.lists, inRange)}` : undefined,
     on.tags ? sql`and ${dialect.isMember('tag', contactId, p.tags, inRange)}` : undefined,
@@ -144,18 +150,18 @@ function indexedConditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Di
   )
 }
 
-function otherAttributes(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, inRange: IdCondition) {
+function otherAttributes(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, inRange?: IdCondition) {
   return sql`and not exists (select 1 from ${dialect.unnestRows(p.more_attributes, attributeValue)}
     where not ${dialect.hasAttribute(contactId, sql.ref('item.attribute_id'), sql.ref('item.value_key'), inRange)})`
 }
 
-function exclusions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, inRange: IdCondition) {
+function exclusions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, inRange?: IdCondition) {
   return sql`and not ${dialect.isMember('list', contactId, p.exclude_lists, inRange)}
     and not ${dialect.isMember('tag', contactId, p.exclude_tags, inRange)}`
 }
 
 /** Conditions of the filters of a segment that the query has too. A flag for each would make too many statements. */
-function moreConditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, inRange: IdCondition) {
+function moreConditions(contactId: RawBuilder<unknown>, p: Slots, dialect: Dialect, inRange?: IdCondition) {
   return sql`and (not ${p.has_more_lists} or ${dialect.isMember('list', contactId, p.more_lists, inRange)})
     and (not ${p.has_more_tags} or ${dialect.isMember('tag', contactId, p.more_tags, inRange)})
     and (not ${p.has_more_topics} or ${dialect.isMember('topic', contactId, p.more_topics, inRange)})`

@@ -109,38 +109,44 @@ export const examineAttribute = statement.all(
 /** No record has this id. */
 const noId = 0
 
-/** Examines the members of these lists, tags or topics: one ordered range for each, merged. */
-export function examineMembers(kind: Kind, values: readonly number[]) {
+/** Statements over the members of these lists, tags or topics: one ordered range for each, merged. */
+export function membersOf(kind: Kind, values: readonly number[]) {
   const ranges = rangeCounts.find((count) => count >= values.length)!
   const valueSlots = Object.fromEntries(Array.from({ length: ranges }, (_, i) => [`value_${i}`, values[i] ?? noId]))
-  return { examine: memberStatements[kind].get(ranges)!, valueSlots }
+  return { ...memberStatements[kind].get(ranges)!, valueSlots }
 }
 
 /** Numbers of ranges that have a statement. They are few, so that connections can keep all statements prepared. */
 const rangeCounts = [1, 4, 16, inputLimits.values]
 
-function memberStatement(kind: Kind, ranges: number) {
+function memberStatementsWith(kind: Kind, ranges: number) {
   const names = Array.from({ length: ranges }, (_, i) => `value_${i}`)
   const values: Record<string, Parameter<number>> = Object.fromEntries(names.map((name) => [name, int]))
-  const membership = sql.table(`mailkeep_contact_${kind}`)
-  return statement.all(
-    { ...values, ...listingParameters } as typeof listingParameters,
-    (_, p, dialect, on) => {
-      const slots = p as unknown as Record<string, RawBuilder<unknown>>
-      const members = names.map(
-        (name) => sql`select contact_id as id from ${membership}
-          where ${sql.ref(`${kind}_id`)} = ${slots[name]} and ${within(sql.ref('contact_id'), p, on)}`,
-      )
-      // The other filters are checked after the merge. Before it, a range without a match would be scanned to its end.
-      const candidates = dialect.merge(members, { distinct: true, desc: on.desc, limit: p.examined })
-      return examine(candidates, p, dialect, { ...on, [`${kind}s`]: false })
-    },
-    flags,
-  )
+  const select = (slots: object, inRange: RawBuilder<unknown>) =>
+    names.map(
+      (name) => sql`select contact_id as id from ${sql.table(`mailkeep_contact_${kind}`)}
+        where ${sql.ref(`${kind}_id`)} = ${(slots as Record<string, RawBuilder<unknown>>)[name]} ${inRange}`,
+    )
+  return {
+    examine: statement.all(
+      { ...values, ...listingParameters } as typeof listingParameters,
+      (_, p, dialect, on) => {
+        const members = select(p, sql`and ${within(sql.ref('contact_id'), p, on)}`)
+        // The other filters are checked after the merge. Before it, a range without a match would be scanned to its end.
+        const candidates = dialect.merge(members, { distinct: true, desc: on.desc, limit: p.examined })
+        return examine(candidates, p, dialect, { ...on, [`${kind}s`]: false })
+      },
+      flags,
+    ),
+    /** Samples the members of all values. */
+    count: statement({ ...values, limit: int } as { limit: typeof int }, (_, p, dialect) =>
+      sampleOf(dialect.merge(select(p, sql``), { distinct: false, desc: false, limit: p.limit })),
+    ),
+  }
 }
 
 function memberStatementsOf(kind: Kind) {
-  return new Map(rangeCounts.map((ranges) => [ranges, memberStatement(kind, ranges)]))
+  return new Map(rangeCounts.map((ranges) => [ranges, memberStatementsWith(kind, ranges)]))
 }
 
 const memberStatements = {
@@ -201,29 +207,19 @@ function ownOf(kind: Kind) {
   )
 }
 
-/** Samples the members of all these values. */
-function countMembersOf(kind: Kind) {
-  return statement({ ids: ints, limit: int }, (_, p, dialect) =>
-    sampleOf(sql`select m.contact_id as id from ${sql.table(`mailkeep_contact_${kind}`)} as m
-      where ${dialect.inList(sql.ref(`m.${kind}_id`), p.ids)} limit ${p.limit}`),
-  )
-}
-
 /** Samples the contacts with a value of an attribute. */
 export const countAttribute = statement({ ...attributeValue, limit: int }, (_, p) =>
   sampleOf(sql`select m.contact_id as id from mailkeep_contact_attribute as m
-    where m.attribute_id = ${p.attribute_id} and m.value_key = ${p.value_key} limit ${p.limit}`),
+    where m.attribute_id = ${p.attribute_id} and m.value_key = ${p.value_key} order by m.contact_id limit ${p.limit}`),
 )
 
 /** Samples the client's unsubscribed contacts. */
 export const countUnsubscribed = statement({ client_id: int, limit: int }, (_, p) =>
   sampleOf(sql`select id from mailkeep_contact
-    where client_id = ${p.client_id} and unsubscribed_at is not null limit ${p.limit}`),
+    where client_id = ${p.client_id} and unsubscribed_at is not null order by id limit ${p.limit}`),
 )
 
 export const own = { list: ownOf('list'), tag: ownOf('tag'), topic: ownOf('topic') }
-
-export const countMembers = { list: countMembersOf('list'), tag: countMembersOf('tag'), topic: countMembersOf('topic') }
 
 /** Samples contacts that may match a search. */
 export const countMatches = statement({ client_id: int, parts: texts, limit: int }, (_, p, dialect) =>

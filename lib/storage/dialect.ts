@@ -44,8 +44,9 @@ export interface Dialect {
   /**
    * Whether a contact has one of these lists, tags or topics, given as a list parameter.
    *
-   * @param inRange The condition of a listing's range. PostgreSQL does not infer it for the members, and a merge join would
-   *   read all members before the range.
+   * @param inRange The condition of a listing's range, for a statement that PostgreSQL may plan as a join of the members. It
+   *   does not infer the condition for them, and would read all members before the range. Without it, each contact is
+   *   looked up.
    */
   isMember(
     kind: 'list' | 'tag' | 'topic',
@@ -64,7 +65,7 @@ export interface Dialect {
   unindexed(column: Expression<unknown>): RawBuilder<unknown>
   /** A field of a stored JSON object of strings, as text; null if there is none. */
   field(json: Expression<unknown>, name: Expression<unknown>): RawBuilder<string | null>
-  /** Whether a contact of the client is unsubscribed. The statement must name the contact's table `c`. */
+  /** Whether a contact of the client is unsubscribed. */
   isUnsubscribed(clientId: Expression<unknown>, contactId: Expression<unknown>): RawBuilder<boolean>
   /** The search index, if a listing must choose between it and other indexes. Absent if the database's planner does. */
   readonly search?: SearchDialect

@@ -391,6 +391,31 @@ onPostgres('statements on PostgreSQL', () => {
     await ask('delete from mailkeep_job')
   })
 
+  test('of a listing by a list or tag of new contacts read no contacts before them', async () => {
+    const client = mailkeep.forClient(1)
+    const list = await client.lists.create({ name: 'newest' })
+    const tag = await client.tags.create({ name: 'newest' })
+    await pool.query(`
+      insert into mailkeep_contact_list select 1, id, ${list.id} from mailkeep_contact where client_id = 1 and id > 18000;
+      insert into mailkeep_contact_tag select 1, id, ${tag.id} from mailkeep_contact where client_id = 1 and id > 18000;
+      analyze`)
+    for (const filters of [
+      { lists: [list.id] },
+      { tags: [tag.id] },
+      { lists: [1], tags: [tag.id] },
+      { lists: [list.id], attributes: { plan: 'pro' } },
+      { lists: [1], exclude_tags: [tag.id] },
+      { lists: [list.id], tags: [1] },
+    ]) {
+      for (const { text, plan } of await plansOf(() => client.contacts.list(filters))) {
+        assert.ok(
+          largestRead(plan) <= maxRowsPerSort,
+          `${largestRead(plan)} rows are read for ${JSON.stringify(filters)}\n${text}`,
+        )
+      }
+    }
+  })
+
   test('of the dispatcher read few pages, also beside an endpoint with a long backlog', async () => {
     const faults: object[] = []
     const logger: Logger = { debug() {}, info() {}, warn() {}, error: (fields) => void faults.push(fields) }

@@ -81,7 +81,8 @@ export const dialect: Dialect = {
       ${membersIn(inRange)})`,
   unindexed: (column) => sql`${column}`,
   field: (json, name) => sql`${json} ->> ${name}`,
-  isUnsubscribed: () => sql`c.unsubscribed_at is not null`,
+  isUnsubscribed: (_, contactId) => sql`(select gone.unsubscribed_at from mailkeep_contact as gone
+    where gone.id = ${contactId}) is not null`,
   // Skips a table that another process analyses at the moment.
   analyzeContacts: plainQuery(`analyze (skip_locked) mailkeep_contact, mailkeep_contact_list, mailkeep_contact_tag,
     mailkeep_contact_topic, mailkeep_contact_attribute`),
@@ -104,8 +105,9 @@ export const dialect: Dialect = {
   jsonText: (json) => sql<string>`cast(${json} as text)`,
 }
 
+/** Without a range, `offset` makes PostgreSQL look each contact up instead of joining the members. */
 function membersIn(inRange: IdCondition | undefined): RawBuilder<unknown> {
-  return inRange ? sql`and ${inRange(sql.ref('other.contact_id'))}` : sql``
+  return inRange ? sql`and ${inRange(sql.ref('other.contact_id'))}` : sql`offset 0`
 }
 
 /** Derives the lock id from the table's OID, which does not depend on the host's search path. */
