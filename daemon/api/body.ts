@@ -55,6 +55,9 @@ function decode(bytes: Uint8Array): Fields {
     // Hide the parser's message, because it quotes the body.
     throw new MailkeepError('invalid_json', 'The body is not JSON.')
   }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalid('body', 'The body must be a JSON object.')
+  }
   // A number that JSON.parse changes would be stored and sent with another value.
   const inexact = findInexactNumber(text)
   if (inexact !== undefined) {
@@ -62,9 +65,6 @@ function decode(bytes: Uint8Array): Fields {
       inexact || 'body',
       'This cannot be kept exactly as a number (64-bit floating point). Send it as a string.',
     )
-  }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw invalid('body', 'The body must be a JSON object.')
   }
   return value as Fields
 }

@@ -66,7 +66,21 @@ const notUtf8 = {
   'UTF-16': Buffer.from('{"name":"x"}', 'utf16le'),
 }
 
-const notObjects = ['[]', '[{"name":"x"}]', '"name"', '""', 'null', '7', '-0', '1e400', 'true', 'false', ' [ ] ']
+const notObjects = [
+  '[]',
+  '[{"name":"x"}]',
+  '[9007199254740993]',
+  '[{"name":1e400}]',
+  '"name"',
+  '""',
+  'null',
+  '7',
+  '-0',
+  '1e400',
+  'true',
+  'false',
+  ' [ ] ',
+]
 
 /** Property names that every object inherits are unknown fields like any other. */
 const unknownNames = ['unknown', '__proto__', 'constructor', 'toString', 'hasOwnProperty', 'ID', 'name ', '', '0']
