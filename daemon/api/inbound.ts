@@ -1,6 +1,6 @@
 import { MailkeepError } from '../../lib/index.ts'
 import { encode } from './encode.ts'
-import { methodNotAllowed, nothingHere } from './errors.ts'
+import { methodNotAllowed } from './errors.ts'
 import type { ApiRequest } from './http-types.ts'
 import type { RequestHandler } from './index.ts'
 
@@ -37,15 +37,14 @@ async function receiveNotification(request: ApiRequest): Promise<string> {
 
 const ses: RequestHandler = async ({ inbound }, state) => {
   const { request, context, target } = state
-  if (!inbound) throw nothingHere() // no topic is configured
   context.route = target.path
   state.allow = 'POST'
   if (request.method !== 'POST') throw methodNotAllowed()
-  await inbound.ses(await receiveNotification(request))
+  await inbound!.ses(await receiveNotification(request))
   return encode(context, 200, JSON.stringify({ status: 'ok' }))
 }
 
-/** Requests of providers, by path. SNS may be subscribed to either. */
+/** Requests of providers, by path. SNS may be subscribed to either. Served only if the options have `inbound`. */
 export const inboundPages: Readonly<Record<string, RequestHandler>> = {
   '/inbound/ses': ses,
   '/api/v1/inbound/ses': ses,

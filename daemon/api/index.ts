@@ -89,7 +89,9 @@ export function createApi(options: ApiOptions): Api {
   const logged: LoggedOptions = { ...options, logger }
   const surfaceOf = (handler: RequestHandler) => (request: ApiRequest) => answer(logged, request, handler)
   const pages = Object.fromEntries(Object.entries(servicePages).map(([path, page]) => [path, surfaceOf(page)]))
-  const inbound = Object.fromEntries(Object.entries(inboundPages).map(([path, page]) => [path, surfaceOf(page)]))
+  // Without `inbound` these paths are unknown like any other: below the prefix, a missing token is 401.
+  const inboundHandlers = options.inbound ? Object.entries(inboundPages) : []
+  const inbound = Object.fromEntries(inboundHandlers.map(([path, page]) => [path, surfaceOf(page)]))
   const exact: Surfaces = { ...pages, ...inbound, [descriptionPath]: surfaceOf(descriptionPage) }
   const api = surfaceOf(answerRoute)
   return {

@@ -256,5 +256,7 @@ describe('POST /inbound/ses', { skip: authority ? false : 'OPENSSL IS MISSING: S
       await kit.close()
     })
     assert.equal((await fetch(`${server.url}/inbound/ses`, { method: 'POST', body: '{}' })).status, 404)
+    const belowPrefix = await fetch(`${server.url}/api/v1/inbound/ses`, { method: 'POST', body: '{}' })
+    assert.equal(belowPrefix.status, 401, 'as every unknown route under /api/v1')
   })
 })
