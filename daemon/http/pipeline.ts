@@ -5,6 +5,9 @@ import type { HttpExchange } from './request-body.ts'
 /** Maximum concurrent requests of one connection. Bounds the answers that stay in memory when the client does not read. */
 const maxConcurrentRequests = 8
 
+/** Methods of requests that change nothing. Only these run in parallel on one connection (RFC 9112, 9.3.2). */
+const safeMethods: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
+
 interface Queued {
   readonly exchange: HttpExchange
   readonly start: () => void
@@ -17,14 +20,16 @@ export interface WaitingRequests {
 }
 
 /**
- * Queue of pipelined requests on one connection. While requests wait, the socket is paused. If too many requests wait
- * over all connections, the connection is destroyed.
+ * Queue of pipelined requests on one connection. A request that may change something runs alone, so that the changes
+ * happen in the order in which they were sent. While requests wait, the socket is paused. If too many requests wait over
+ * all connections, the connection is destroyed.
  */
 export class Pipeline implements PendingResponses {
   last: HttpExchange | undefined
   readonly #socket: Socket
   readonly #waiting: WaitingRequests
   #running = 0
+  #runsAlone = false
   #queue: Queued[] = []
 
   constructor(socket: Socket, waiting: WaitingRequests) {
@@ -46,7 +51,7 @@ export class Pipeline implements PendingResponses {
   /** @param start Called when it is the request's turn. */
   add(exchange: HttpExchange, start: () => void): void {
     this.last = exchange
-    if (this.#running < maxConcurrentRequests && this.#queue.length === 0) {
+    if (this.#queue.length === 0 && this.#canRun(exchange)) {
       this.#run({ exchange, start })
       return
     }
@@ -59,8 +64,14 @@ export class Pipeline implements PendingResponses {
     this.#socket.pause()
   }
 
+  #canRun({ req }: HttpExchange): boolean {
+    if (this.#running === 0) return true
+    return this.#running < maxConcurrentRequests && !this.#runsAlone && safeMethods.has(req.method)
+  }
+
   #run({ exchange, start }: Queued): void {
     this.#running++
+    this.#runsAlone = !safeMethods.has(exchange.req.method)
     // 'close' means that the operating system has accepted the answer, so it no longer takes memory here.
     exchange.res.once('close', () => {
       this.#running--
@@ -70,11 +81,12 @@ export class Pipeline implements PendingResponses {
   }
 
   #next(): void {
-    const next = this.#queue.shift()
-    if (!next) return
-    this.#waiting.count--
-    if (this.#queue.length === 0) this.#socket.resume()
-    this.#run(next)
+    for (let next = this.#queue[0]; next && this.#canRun(next.exchange); next = this.#queue[0]) {
+      this.#queue.shift()
+      this.#waiting.count--
+      if (this.#queue.length === 0) this.#socket.resume()
+      this.#run(next)
+    }
   }
 
   #dropQueue(): void {

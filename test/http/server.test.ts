@@ -149,6 +149,24 @@ test('pipelined requests are answered in order', async (t) => {
   assert.match(wire.received, /"\/1".*"\/2"/s)
 })
 
+test('a pipelined request that may change something runs alone, in its turn', async (t) => {
+  const log: string[] = []
+  const { server } = await open(t, async ({ method, target }) => {
+    log.push(`${target} begins`)
+    if (method !== 'GET') await new Promise(setImmediate)
+    log.push(`${target} ends`)
+    return json({ target })
+  })
+  const wire = dial(t, server)
+  const put = (path: string) => `PUT ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n`
+  wire.socket.write(put('/1') + put('/2') + get('/3') + put('/4') + get('/5'))
+  await until(wire, /"\/5"/)
+  assert.deepEqual(
+    log,
+    [1, 2, 3, 4, 5].flatMap((at) => [`/${at} begins`, `/${at} ends`]),
+  )
+})
+
 test('of hundreds of pipelined requests few run at a time, and all are answered in order', async (t) => {
   let [underWay, most] = [0, 0]
   const { server } = await open(t, async ({ target }) => {
