@@ -48,14 +48,15 @@ export async function updateAttributeSettings(ctx: Context, input: AttributeSett
     await lockBatches(tx)
     const stored = await listIndexed(tx)
     const names = new Set(indexed)
-    for (const { id, name } of stored) {
-      if (names.delete(name)) continue
-      await queries.deleteIndexed(tx, { client_id: tx.clientId, id })
-      await runInTwoPasses(tx, clearAttribute, { targetId: id })
-    }
+    const removed = stored.filter(({ name }) => !names.delete(name))
     for (const name of names) {
       const row = await queries.insertIndexed(tx, { client_id: tx.clientId, name })
       await runOrEnqueue(tx, fillAttribute, { targetId: row!.id, state: {} })
+    }
+    // After the contacts are locked: a save writes the index of a contact that it has locked, and both would deadlock.
+    for (const { id } of removed) {
+      await queries.deleteIndexed(tx, { client_id: tx.clientId, id })
+      await runInTwoPasses(tx, clearAttribute, { targetId: id })
     }
     await audit(tx, 'attributes.declared', tx.clientId)
     return { indexed }

@@ -506,6 +506,25 @@ onPostgres('while a transaction of the host is open', () => {
     assert.equal(await acme!.contacts.count({ attributes: { plan: 'pro' } }), 1)
   })
 
+  test('an indexed attribute is replaced, and a contact changed there gets another value of it, without a deadlock', async (t) => {
+    const place = await openSeveral(t)
+    const [acme] = place.clients
+    await acme!.settings.attributes.update({ indexed: ['plan'] })
+    const { id } = (await acme!.contacts.upsert({ ...address, plan: 'pro' })).contact
+    const { client, commit } = await beginHosted(t, place)
+    await client.contacts.update(id, { name: 'Ada' })
+    const replaced = acme!.settings.attributes.update({ indexed: ['city'] })
+    await untilLocked(place.ask)
+    await client.contacts.update(id, { plan: 'free', city: 'Rome' })
+    await commit()
+    assert.deepEqual(await replaced, { indexed: ['city'] })
+    assert.equal(await acme!.contacts.count({ attributes: { city: 'Rome' } }), 1)
+    assert.deepEqual(
+      await place.ask('select deadlocks::int from pg_stat_database where datname = current_database()'),
+      [{ deadlocks: 0 }],
+    )
+  })
+
   /** Runs the jobs that repeat a change, because such transactions may have added rows. */
   async function runSecondPass({ ask, all }: Awaited<ReturnType<typeof openSeveral>>) {
     await ask(`update mailkeep_job set run_at = run_at - interval '1 hour'`)
