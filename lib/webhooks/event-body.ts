@@ -6,10 +6,10 @@ import { timestamp } from '../time.ts'
 import type { EventType } from './schema.ts'
 
 /**
- * Checks that the event can be sent as JSON, and copies its data, which the caller may change later.
+ * Checks that an event of the host can be sent as JSON, and copies its data, which the caller may change later.
  *
  * @returns The copy, and the length of the event's body in bytes.
- * @throws MailkeepError `validation_failed` on `data`, or on a number in it.
+ * @throws MailkeepError `validation_failed` on `data`, also when the body is too large, or on a number in it.
  */
 export function checkBody(type: EventType, given: object): { readonly data: object; readonly bytes: number } {
   const created_at = timestamp(0)
@@ -17,8 +17,13 @@ export function checkBody(type: EventType, given: object): { readonly data: obje
   const { data } = JSON.parse(body)
   if (!isRecord(data)) throw invalid('data', noRecordMessage(data))
   const bytes = Buffer.byteLength(body)
-  if (bytes <= inputLimits.eventBytes) return { data, bytes }
-  return { data, bytes: Buffer.byteLength(bodyOf(sampleId, type, created_at, data)) }
+  // Also if the data has a contact: what the host gave is sent whole, or not at all.
+  if (bytes > inputLimits.eventBytes) throw tooLarge()
+  return { data, bytes }
+}
+
+function tooLarge(): Error {
+  return invalid('data', `The event's body would have more than ${inputLimits.eventBytes} bytes.`)
 }
 
 /** A sample that is as long as any id of an event. */
@@ -53,7 +58,7 @@ export function bodyOf(id: string, type: EventType, created_at: string, data: ob
     const short = stringify({ id, type, created_at, data: smaller })
     if (Buffer.byteLength(short) <= inputLimits.eventBytes) return short
   }
-  throw invalid('data', `The event's body would have more than ${inputLimits.eventBytes} bytes.`)
+  throw tooLarge()
 }
 
 function stringify(event: object, replacer?: Replacer): string {

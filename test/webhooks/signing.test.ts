@@ -219,6 +219,11 @@ onEveryDatabase('the body', (open) => {
     const overhead = Buffer.byteLength(receiver.received[0]!.body)
     const isTooLarge = (error: unknown) => isMailkeepError(error, 'validation_failed') && 'data' in error.errors!
     await assert.rejects(raise(mk, { x: 'x'.repeat(65_537 - overhead) }), isTooLarge)
+    for (const contact of [{ extra_attributes: { plan: 'x'.repeat(65_536) } }, { tags: ['x'.repeat(65_536)] }]) {
+      await assert.rejects(raise(mk, { contact }), isTooLarge)
+      const [result] = await mk.acme.events.raiseMany([{ type: 'newsletter.sent', data: { contact } }])
+      assert.deepEqual([result!.status, Object.keys(result!.errors ?? {})], ['refused', ['data']])
+    }
     const circular: Record<string, unknown> = {}
     circular.self = circular
     await assert.rejects(raise(mk, circular), isTooLarge)
