@@ -67,8 +67,10 @@ export async function queueOne(tx: Tx, endpointId: number, id: number): Promise<
   const delivery = await requireDelivery(tx, endpointId, id)
   if (delivery.body === '') throw invalid('payload', erasedError)
   await queries.reschedule(tx, { id, now: now(tx) })
+  const queued = await requireDelivery(tx, endpointId, id)
+  if (queued.body === '') throw invalid('payload', erasedError) // by a transaction that `reschedule` waited for
   tx.transaction.afterCommit(tx.local.webhooks.wake)
-  return deliveryFrom(await requireDelivery(tx, endpointId, id), true)
+  return deliveryFrom(queued, true)
 }
 
 async function requireDelivery(ctx: Context, endpoint_id: number, id: number) {

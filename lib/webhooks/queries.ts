@@ -195,12 +195,14 @@ export const reschedule = statement({ id: int, now: time }, (db, p) =>
     .where('id', '=', p.id),
 )
 
-export const rescheduleMany = statement({ ids: ints, now: time }, (db, p, dialect) =>
+/** @param erased The error of deliveries whose payload was erased. An erasure may have failed some since they were listed. */
+export const rescheduleMany = statement({ ids: ints, now: time, erased: text }, (db, p, dialect) =>
   db
     .updateTable('mailkeep_delivery')
     .set(dueNow(p))
     .where(dialect.inList(sql.ref('id'), p.ids))
-    .where('status', 'in', ['failed', 'held']),
+    .where('status', 'in', ['failed', 'held'])
+    .where((eb) => eb(eb.fn.coalesce('error', sql.lit('')), '<>', p.erased)),
 )
 
 const recoverable = { endpoint_id: int, since: time, after_id: int, until: time }

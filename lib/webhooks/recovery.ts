@@ -15,6 +15,7 @@ import { closedObject, parse, requireId, TimeMs } from '../parse.ts'
 import { Count, described, Id, namesOf, type RecordFields } from '../record.ts'
 import { transact } from '../storage/transaction.ts'
 import { timestamp } from '../time.ts'
+import { erasedError } from './deletion.ts'
 import { getEndpoint } from './operations.ts'
 import { countRecoverable, findEndpoint, listRecoverable, rescheduleMany } from './queries.ts'
 
@@ -109,7 +110,7 @@ async function recoverBatch(tx: Tx, job: Job): Promise<JobResult> {
 async function rescheduleBatch(tx: Tx, endpoint_id: number, { since, after_id, until }: RecoveryState) {
   const rows = await listRecoverable(tx, { endpoint_id, since, after_id, until, limit: maxRowsPerBatch })
   const ids = rows.map(({ id }) => id)
-  if (ids.length > 0) await rescheduleMany(tx, { ids, now: now(tx) })
+  if (ids.length > 0) await rescheduleMany(tx, { ids, now: now(tx), erased: erasedError })
   return rows
 }
 

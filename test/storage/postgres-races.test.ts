@@ -630,6 +630,34 @@ onPostgres('while a transaction of the host is open', () => {
     assert.deepEqual(await place.ask('select body, contact_id from mailkeep_event'), [{ body: '', contact_id: null }])
   })
 
+  test('a contact is erased there, and its delivery is not queued again by a redelivery or a recovery here', async (t) => {
+    const place = await openSeveral(t)
+    const [acme, other] = place.clients
+    const { id } = await acme!.webhooks.createEndpoint({ url: 'http://127.0.0.1:9/', events: ['contact.created'] })
+    const statuses = async () => (await acme!.webhooks.listDeliveries(id)).data.map(({ status }) => status)
+    const first = (await acme!.contacts.upsert(address)).contact
+    const redelivery = await beginHosted(t, place)
+    await redelivery.client.contacts.delete(first.id)
+    const redelivered = acme!.webhooks.redeliver(id, (await acme!.webhooks.listDeliveries(id)).data[0]!.id)
+    await untilLocked(place.ask)
+    await redelivery.commit()
+    assert.equal(await redelivered.then(() => 'queued', codeOf), 'validation_failed')
+    assert.deepEqual(await statuses(), ['failed'])
+
+    await acme!.webhooks.updateEndpoint(id, { active: false })
+    const second = (await acme!.contacts.upsert(address)).contact // held
+    await acme!.webhooks.updateEndpoint(id, { active: true })
+    const recovery = await beginHosted(t, place)
+    await recovery.client.contacts.delete(second.id)
+    await acme!.webhooks.recover(id, { since: '2020-01-01T00:00:00Z' })
+    const recovered = place.all[0]!.deliverDue()
+    await untilLocked(place.ask)
+    await other!.webhooks.updateEndpoint(id, { active: false }) // a pending delivery would become held again
+    await recovery.commit()
+    await recovered
+    assert.deepEqual(await statuses(), ['failed', 'failed'])
+  })
+
   test('a message to a contact that is erased there is written, and does not name the contact afterwards', async (t) => {
     const place = await openSeveral(t, 1, { mail, publicUrl: 'https://mail.example.com' })
     const [acme] = place.clients
