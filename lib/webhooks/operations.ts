@@ -104,8 +104,10 @@ async function changeEndpoint(tx: Tx, id: number, change: EndpointChange) {
   const key = { client_id: tx.clientId, id }
   // The row lock lasts until the commit, so a parallel switch-off runs completely before or after this change.
   requireId('endpointId', id)
-  if (!(await queries.lockEndpoint(tx, key))) throw notFound('endpoint')
-  if (active === true && (await holdDeliveries(tx, id, true)) === maxRowsPerBatch) return undefined
+  const endpoint = await queries.lockEndpoint(tx, key)
+  if (!endpoint) throw notFound('endpoint')
+  const isSwitchedOn = active === true && !endpoint.active
+  if (isSwitchedOn && (await holdDeliveries(tx, id, true)) === maxRowsPerBatch) return undefined
   if (description !== undefined) await queries.describeEndpoint(tx, { ...key, description })
   if (active === false) await switchOff(tx, id, 'manual')
   if (active === true) await queries.activateEndpoint(tx, key)

@@ -38,7 +38,7 @@ export const findEndpoint = statement(endpointKey, (db, p) =>
 export const lockEndpoint = statement(endpointKey, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_endpoint')
-    .select('id')
+    .select('active')
     .where('client_id', '=', p.client_id)
     .where('id', '=', p.id)
     .modifyEnd(dialect.forUpdate),

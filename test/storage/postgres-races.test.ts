@@ -727,6 +727,17 @@ onPostgres('an endpoint that is enabled again', () => {
     assert.deepEqual(await ask('select distinct status from mailkeep_delivery'), [{ status: 'held' }])
     assert.equal(await all[0]!.deliverDue(), undefined)
   })
+
+  test('waits for no delivery if it was not switched off', async (t) => {
+    const { clients, url, schema } = await openSeveral(t)
+    const [acme] = clients
+    const { id } = await acme!.webhooks.createEndpoint({ url: 'http://127.0.0.1:9/', events: ['newsletter.sent'] })
+    await acme!.events.raise({ type: 'newsletter.sent', data: {} })
+    const other = await beginOther(t, { url, schema })
+    await other.query('select id from mailkeep_delivery for update')
+    assert.equal((await acme!.webhooks.updateEndpoint(id, { active: true })).active, true)
+    await other.query('rollback')
+  })
 })
 
 onPostgres('records deleted while others use them', () => {
