@@ -10,14 +10,14 @@ const nothing = () => {}
 
 export const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing }
 
-/** Returns a logger whose functions never throw. An error of the host's logger must not end a loop or the process. */
+/**
+ * Returns a logger whose functions never throw. An error of the host's logger must not end a loop or the process, also that
+ * of an async function.
+ */
 export function neverThrowing(logger: Logger): Logger {
   const safely = (level: keyof Logger) => (fields: object, message: string) => {
-    try {
-      logger[level](fields, message)
-    } catch {
-      // There is no other place to report it.
-    }
+    const log = async () => logger[level](fields, message)
+    log().catch(() => {}) // There is no other place to report it.
   }
   return { debug: safely('debug'), info: safely('info'), warn: safely('warn'), error: safely('error') }
 }

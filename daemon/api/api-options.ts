@@ -48,16 +48,16 @@ function isMailkeep(value: unknown): value is Mailkeep {
   return typeof forClient === 'function' && typeof ready === 'function' && typeof tokens?.authenticate === 'function'
 }
 
-/** Returns the log for unexpected errors: the host's, else the Mailkeep's, else the console. The console also if it throws. */
+/**
+ * Returns the log for unexpected errors: the host's, else the Mailkeep's, else the console. The console also if it throws,
+ * or is async and rejects.
+ */
 export function errorLogOf(mailkeep: Mailkeep, logger: ErrorLog | undefined): ErrorLog {
   const log = logger ?? mailkeep.logger ?? consoleLog
   return {
     error(fields, message) {
-      try {
-        log.error(fields, message)
-      } catch {
-        consoleLog.error(fields, message)
-      }
+      const write = async () => log.error(fields, message)
+      write().catch(() => consoleLog.error(fields, message))
     },
   }
 }

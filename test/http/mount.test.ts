@@ -393,10 +393,13 @@ describe('a mounted API', () => {
     const broken = () => {
       throw new Error('broken')
     }
+    const rejecting = async () => broken()
     const shown = t.mock.method(console, 'error', () => {})
-    const handler = createFetchHandler({ mailkeep: kit.mailkeep, logger: { error: broken }, authenticate: broken })
-    assert.equal((await handler(new Request('https://app.example/api/v1/tags'))).status, 500)
-    assert.equal(shown.mock.callCount(), 1)
+    for (const [n, error] of [broken, rejecting].entries()) {
+      const handler = createFetchHandler({ mailkeep: kit.mailkeep, logger: { error }, authenticate: broken })
+      assert.equal((await handler(new Request('https://app.example/api/v1/tags'))).status, 500)
+      assert.equal(shown.mock.callCount(), n + 1)
+    }
   })
 })
 

@@ -807,6 +807,18 @@ test('the message of a wrong field names it', async (t) => {
   assert.match(unknown!.message, /Known: signal\.$/)
 })
 
+test('a logger whose functions are async and reject stops nothing', async (t) => {
+  const broken = async () => {
+    throw new Error('broken')
+  }
+  const kit = await testMailkeep({ logger: { debug: broken, info: broken, warn: broken, error: broken } })
+  t.after(() => kit.close())
+  const { listDeliveries } = await kit.mailkeep.on('contact.subscribed', broken, { name: 'broken' })
+  await kit.contact()
+  await kit.deliver() // logs that the handler failed; an unhandled rejection would fail this test
+  assert.equal((await listDeliveries()).data[0]?.attempts, 1)
+})
+
 test('a logger that throws stops nothing, and a clock that is wrong is named', async (t) => {
   const broken = () => {
     throw new Error('broken')
