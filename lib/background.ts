@@ -56,11 +56,17 @@ export class Background {
     }
   }
 
-  /** Waits for what is under way, and aborts attempts after `timeoutMs`. */
+  /**
+   * Waits for what is under way, and aborts attempts after `timeoutMs`.
+   *
+   * @throws What the host's transport or sender threw while it was closed. The rest has stopped then.
+   */
   async stop(timeoutMs: number): Promise<void> {
     this.#isStopped = true
     this.#stopListening?.()
     const loops = [this.dispatcher.loop, this.mailer.loop]
-    await Promise.all([...loops.map((loop) => loop.stop(timeoutMs)), this.housekeeping.stop()])
+    const stops = [...loops.map((loop) => loop.stop(timeoutMs)), this.housekeeping.stop()]
+    await Promise.allSettled(stops)
+    await Promise.all(stops)
   }
 }

@@ -272,7 +272,8 @@ export class Mailkeep {
   /**
    * Waits for the work in progress and closes the database.
    *
-   * @throws MailkeepError `validation_failed` on a wrong option. Then nothing is closed.
+   * @throws MailkeepError `validation_failed` on a wrong option. Then nothing is closed. Else what the mail transport
+   *   threw while it was closed. Then the database is closed, too.
    */
   async close(options: CloseOptions = {}): Promise<void> {
     checkOptions('close', options)
@@ -289,7 +290,10 @@ export class Mailkeep {
   }
 
   async #close(timeoutMs: number): Promise<void> {
-    await this.#background.stop(timeoutMs)
-    await this.#ctx.storage.close()
+    try {
+      await this.#background.stop(timeoutMs)
+    } finally {
+      await this.#ctx.storage.close()
+    }
   }
 }

@@ -197,6 +197,20 @@ onEveryDatabase('events of contacts', (open) => {
   })
 })
 
+onSharedDatabases('closing', (open) => {
+  test('closes the database also when the transport cannot be closed', async (t) => {
+    const { place, encryptionKey } = await open(t, { start: false })
+    const transport = {
+      send: async () => ({ kind: 'sent' }) as const,
+      close: () => Promise.reject(new Error('the host failed')),
+    }
+    const mailkeep = await createMailkeep({ database: place.source, encryptionKey, mail: { transport } })
+    mailkeep.start()
+    await assert.rejects(mailkeep.close(), /the host failed/)
+    await assert.rejects(mailkeep.clients.list(), { code: 'unavailable' })
+  })
+})
+
 onSharedDatabases('opening with migrate: false', (open) => {
   test('works on a migrated database, and changes no table of another', async (t) => {
     const { place, encryptionKey, acmeId, ask } = await open(t, { start: false })
