@@ -61,11 +61,14 @@ export interface TestKit extends AsyncDisposable {
   deliver(): Promise<CapturedDelivery[]>
   /** Returns all attempts so far, oldest first. */
   deliveries(): CapturedDelivery[]
-  /** Sets the answer of receivers. Without arguments it is 200, the initial answer. */
+  /**
+   * Sets the answer of receivers. Without arguments it is 200, the initial answer. What a function throws, such as a failed
+   * assertion, `deliver` and the clock throw too.
+   */
   answer(reply?: Reply): void
   /** Returns all mails so far, oldest first, as the mail server would get them. `deliver` and the clock send what is due. */
   mail(): CapturedMail[]
-  /** Sets what becomes of mails. Without arguments they are sent, as initially. */
+  /** Sets what becomes of mails. Without arguments they are sent, as initially. A function may throw, as for `answer`. */
   answerMail(reply?: MailReply): void
   /** Clears the captured attempts, mails and events, but no data. */
   forget(): void
@@ -86,7 +89,7 @@ export async function testMailkeep(given: TestOptions = {}): Promise<TestKit> {
   checkOptions('testMailkeep', given)
   const { now = Date.now(), mail, ...options } = given
   const raised: RaisedEvent[] = []
-  const clock = new TestClock(Number(now), () => mailkeep.deliverDue())
+  const clock = new TestClock(Number(now), () => deliverDue())
   const sender = new CapturingSender(clock)
   const transport = new CapturingTransport(clock.now)
   const mailkeep = await createMailkeep({
@@ -99,6 +102,14 @@ export async function testMailkeep(given: TestOptions = {}): Promise<TestKit> {
     mail: withDefaults<NonNullable<TestOptions['mail']>>({ transport, allowUnverified: true, rate: testRate }, mail),
     onEvent: (event) => raised.push(event),
   })
+  const deliverDue = async () => {
+    const nextMs = await mailkeep.deliverDue()
+    const mistake = sender.mistake ?? transport.mistake
+    sender.mistake = undefined
+    transport.mistake = undefined
+    if (mistake) throw mistake.error
+    return nextMs
+  }
   const addClient = async (name = 'Test') => {
     const { id } = await mailkeep.clients.create({ name })
     return { id, client: mailkeep.forClient(id) }
@@ -120,7 +131,7 @@ export async function testMailkeep(given: TestOptions = {}): Promise<TestKit> {
     },
     async deliver() {
       const before = sender.captured.length
-      await mailkeep.deliverDue()
+      await deliverDue()
       return sender.captured.slice(before)
     },
     deliveries: () => [...sender.captured],

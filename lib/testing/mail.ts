@@ -20,6 +20,8 @@ export type MailReply = MailReplyTo | ((mail: CapturedMail) => MailReplyTo | Pro
 export class CapturingTransport implements MailTransport {
   readonly captured: CapturedMail[] = []
   reply: MailReply = 'sent'
+  /** The first error of the test's function `reply`. The kit throws it. */
+  mistake: { readonly error: unknown } | undefined
   readonly #clock: Clock
 
   constructor(clock: Clock) {
@@ -32,12 +34,22 @@ export class CapturingTransport implements MailTransport {
     const aborted = new Promise<never>((_, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason))
     })
-    const reply = await Promise.race([typeof this.reply === 'function' ? this.reply(mail) : this.reply, aborted])
-    checkMailReply(reply)
+    const reply = await Promise.race([this.#replyTo(mail), aborted])
     if (reply === 'sent') return { kind: 'sent', providerMessageId: `test-${message.id}` }
     if (reply === 'temporary') return { kind: 'temporary', error: '451 try again later' }
     if (reply === 'uncertain') throw new UncertainError('The connection was lost.')
     return { kind: 'permanent', error: '550 rejected', unknownMailbox: reply === 'unknown mailbox' }
+  }
+
+  async #replyTo(mail: CapturedMail): Promise<MailReplyTo> {
+    try {
+      const reply = typeof this.reply === 'function' ? await this.reply(mail) : this.reply
+      checkMailReply(reply)
+      return reply
+    } catch (error) {
+      this.mistake ??= { error }
+      throw error
+    }
   }
 }
 

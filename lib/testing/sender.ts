@@ -35,6 +35,8 @@ export type Reply = ReplyTo | ((delivery: CapturedDelivery) => ReplyTo | Promise
 export class CapturingSender implements Sender {
   readonly captured: CapturedDelivery[] = []
   reply: Reply = 200
+  /** The first error of the test's function `reply`. The kit throws it. */
+  mistake: { readonly error: unknown } | undefined
   readonly #clock: TestClock
   readonly #attempts = new Map<string, number>()
 
@@ -60,7 +62,12 @@ export class CapturingSender implements Sender {
   async close(): Promise<void> {}
 
   async #outcome(delivery: CapturedDelivery): Promise<Outcome> {
-    return outcomeOf(await (typeof this.reply === 'function' ? this.reply(delivery) : this.reply))
+    try {
+      return outcomeOf(await (typeof this.reply === 'function' ? this.reply(delivery) : this.reply))
+    } catch (error) {
+      this.mistake ??= { error }
+      throw error
+    }
   }
 }
 

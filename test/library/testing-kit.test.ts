@@ -134,6 +134,32 @@ describe('the test kit', () => {
     assert.equal((await kit.client.webhooks.getEndpoint(id)).disabled_reason, 'auto_failures')
   })
 
+  test('throws the error of an answer function, so that its assertions count', async () => {
+    await using kit = await testMailkeep()
+    await withDelivery(kit)
+    kit.answer(() => assert.fail('of the test'))
+    await assert.rejects(kit.deliver(), /of the test/)
+    kit.answer((() => {}) as () => number) // forgets to return an answer
+    await assert.rejects(kit.clock.advance('1 hour'), { code: 'validation_failed', message: /^reply must be/ })
+    kit.answer()
+    await kit.clock.advance('3 days')
+    assert.equal(kit.deliveries().at(-1)!.event.type, 'contact.subscribed')
+  })
+
+  test('throws the error of a function that answers mails', async () => {
+    await using kit = await testMailkeep()
+    await kit.client.identities.add({ email: 'news@example.org' })
+    await kit.contact()
+    const html = '<a href="{{ unsubscribe_url }}">Unsubscribe</a>'
+    const { id } = await kit.client.newsletters.create({ subject: 'News', html })
+    await kit.client.newsletters.send(id)
+    kit.answerMail(({ to }) => assert.fail(`mail to ${to.email}`))
+    await assert.rejects(kit.deliver(), /mail to contact1@example.org/)
+    kit.answerMail()
+    await kit.clock.advance('1 hour')
+    assert.equal((await kit.client.newsletters.get(id)).status, 'sent')
+  })
+
   test('waits as long as a receiver requests', async () => {
     await using kit = await testMailkeep()
     await withDelivery(kit)
