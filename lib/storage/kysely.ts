@@ -20,7 +20,7 @@ const openers = new Map([
  * without the host's plugins. It closes a dialect's connections with `close()`, but leaves an instance open.
  *
  * @param host A Kysely instance, or a dialect such as `new SqliteDialect({ database })`.
- * @throws MailkeepError `validation_failed`: `host` is neither, or an option is wrong or unknown.
+ * @throws MailkeepError `validation_failed`: `host` is neither, or is a transaction, or an option is wrong or unknown.
  * @example
  * createMailkeep({ database: kysely(db, { dialect: 'postgres' }), encryptionKey })
  */
@@ -29,6 +29,9 @@ export function kysely(host: Kysely<any> | Dialect, options: KyselyOptions): Dat
   const own = isDialect(host)
   if (!own && !isInstance(host)) {
     throw invalid('database', 'The first argument of kysely() must be a Kysely instance or a Kysely dialect.')
+  }
+  if (!own && host.isTransaction) {
+    throw invalid('database', 'kysely() takes no transaction: pass it to mailkeep.using(), and the Kysely instance here.')
   }
   const open = openers.get(options?.dialect)
   if (!open) throw invalid('dialect', "The dialect of kysely() must be 'sqlite' or 'postgres'.")

@@ -207,6 +207,17 @@ test('kysely() refuses other values and other dialects by name', () => {
   }
 })
 
+test('kysely() refuses a transaction, and names what takes one', async (t) => {
+  await instance(t, sqliteFile(t))
+    .transaction()
+    .execute(async (transaction) => {
+      assert.throws(
+        () => kysely(transaction, onSqlite),
+        (error) => isMailkeepError(error, 'validation_failed') && /mailkeep\.using\(\)/.test(error.message),
+      )
+    })
+})
+
 test('a Kysely instance of another database than its dialect says is refused when it is opened', async (t) => {
   const host = instance(t, sqliteFile(t))
   await assert.rejects(
