@@ -176,6 +176,10 @@ export function textsOf(fields: TextInputs): Partial<ContactTexts> {
 function attributeProblem(key: string, value: unknown): string | undefined {
   const name = v.safeParse(AttributeName, key)
   if (!name.success) return `This cannot be the name of an attribute: ${name.issues[0].message}`
+  // Answers have extra_attributes, so callers try to send it.
+  if (key === 'extra_attributes' && isRecord(value)) {
+    return 'This must be a string. Give each attribute as a field of its own, beside the name.'
+  }
   const result = v.safeParse(AttributeValue, value)
   return result.success ? undefined : result.issues[0].message
 }

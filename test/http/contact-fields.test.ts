@@ -152,6 +152,15 @@ overHttp('the fields of a contact', (open) => {
     assert.deepEqual(await stored(), before)
   })
 
+  test('an error says how attributes are sent to a caller that sends extra_attributes', async (t) => {
+    const { post, put } = await openContact(open, t)
+    for (const call of [put, (body: object) => post({ email: 'new@example.org', ...body })]) {
+      const answer = await call({ extra_attributes: { city: 'Bonn' } })
+      assertInvalid(answer, 'extra_attributes')
+      assert.match(answer.body.message, /^extra_attributes must be a string\. Give each attribute as a field of its own/)
+    }
+  })
+
   const longestPieces = ['x', '😀'].map((letter) => field(letter.repeat(255), letter.repeat(10_000)))
   test('attribute names of 255 and values of 10,000 characters are stored', async (t) => {
     const { post, put } = await openContact(open, t)
