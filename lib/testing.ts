@@ -57,7 +57,10 @@ export interface TestKit extends AsyncDisposable {
    * as `contact.created`, are returned only when asked for by type.
    */
   events<Type extends EventType = EventType>(type?: Type): KitEvent<Type>[]
-  /** Attempts all deliveries that are due, and resolves when they are recorded. Returns the attempts of this call. */
+  /**
+   * Attempts all deliveries that are due, and resolves when they are recorded. Returns the attempts of this call. It waits
+   * for handlers and answer functions, so they must not await it, nor `clock.advance`.
+   */
   deliver(): Promise<CapturedDelivery[]>
   /** Returns all attempts so far, oldest first. */
   deliveries(): CapturedDelivery[]
