@@ -31,7 +31,10 @@ export function kysely(host: Kysely<any> | Dialect, options: KyselyOptions): Dat
     throw invalid('database', 'The first argument of kysely() must be a Kysely instance or a Kysely dialect.')
   }
   if (!own && host.isTransaction) {
-    throw invalid('database', 'kysely() takes no transaction: pass it to mailkeep.using(), and the Kysely instance here.')
+    throw invalid(
+      'database',
+      'kysely() takes no transaction: pass it to mailkeep.using(), and the Kysely instance here.',
+    )
   }
   const open = openers.get(options?.dialect)
   if (!open) throw invalid('dialect', "The dialect of kysely() must be 'sqlite' or 'postgres'.")

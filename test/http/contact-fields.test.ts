@@ -157,7 +157,10 @@ overHttp('the fields of a contact', (open) => {
     for (const call of [put, (body: object) => post({ email: 'new@example.org', ...body })]) {
       const answer = await call({ extra_attributes: { city: 'Bonn' } })
       assertInvalid(answer, 'extra_attributes')
-      assert.match(answer.body.message, /^extra_attributes must be a string\. Give each attribute as a field of its own/)
+      assert.match(
+        answer.body.message,
+        /^extra_attributes must be a string\. Give each attribute as a field of its own/,
+      )
     }
   })
 
