@@ -88,11 +88,10 @@ export function createApi(options: ApiOptions): Api {
   const logger = errorLogOf(options.mailkeep, options.logger)
   const logged: LoggedOptions = { ...options, logger }
   const surfaceOf = (handler: RequestHandler) => (request: ApiRequest) => answer(logged, request, handler)
-  const surfacesOf = (handlers: Readonly<Record<string, RequestHandler>>): Surfaces =>
-    Object.fromEntries(Object.entries(handlers).map(([path, handler]) => [path, surfaceOf(handler)]))
-  const pages = surfacesOf(servicePages)
+  const pages = Object.fromEntries(Object.entries(servicePages).map(([path, page]) => [path, surfaceOf(page)]))
   // Without `inbound` these paths are unknown like any other: below the prefix, a missing token is 401.
-  const inbound = options.inbound ? surfacesOf(inboundPages(options.inbound)) : {}
+  const inboundHandlers = options.inbound ? Object.entries(inboundPages) : []
+  const inbound = Object.fromEntries(inboundHandlers.map(([path, page]) => [path, surfaceOf(page)]))
   const exact: Surfaces = { ...pages, ...inbound, [descriptionPath]: surfaceOf(descriptionPage) }
   const api = surfaceOf(answerRoute)
   return {
