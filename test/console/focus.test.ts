@@ -105,3 +105,20 @@ consoleTest('the focus is not moved for those who have clicked beside every fiel
   await page.getByRole('button', { name: 'Remove tag vip' }).waitFor({ state: 'detached' })
   assert.equal(await page.evaluate('document.activeElement === document.body'), true)
 })
+
+consoleTest('a field that is left right after a removal does not get the focus back', async ({ page, visit }) => {
+  await page.clock.install()
+  await visit('/console/contacts')
+  await page.locator('main [data-search]').waitFor()
+  await page.evaluate(`(async () => {
+    const removed = document.createElement('button')
+    document.querySelector('main').append(removed)
+    removed.focus()
+    removed.remove()
+    await undefined // observers are told before
+    document.querySelector('main [data-search]').focus()
+    document.activeElement.blur()
+  })()`)
+  await page.clock.runFor(1000)
+  assert.equal(await page.evaluate('document.activeElement === document.body'), true)
+})

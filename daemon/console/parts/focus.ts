@@ -13,11 +13,13 @@ const graceMs = 50
  * @returns Stops listening.
  */
 export function keepFocus(): () => void {
+  let timer: ReturnType<typeof setTimeout> | undefined
   const onFocus = ({ target }: FocusEvent) => {
+    clearTimeout(timer)
+    timer = undefined
     last = []
     for (let one = target instanceof HTMLElement ? target : null; one; one = one.parentElement) last = [...last, one]
   }
-  let timer: ReturnType<typeof setTimeout> | undefined
   // The focus that a click beside every field takes away is not lost. Some browsers report a removal here, too.
   const onBlur = () => {
     setTimeout(() => {
