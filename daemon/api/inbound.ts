@@ -22,30 +22,30 @@ const maxNotificationBytes = 600 * 1024
  * the budget of bodies to requests with a token.
  */
 const maxReceiving = 50
-let receiving = 0
 
-async function receiveNotification(request: ApiRequest): Promise<string> {
-  if (receiving >= maxReceiving)
-    throw new MailkeepError('unavailable', 'Too many notifications are being received: try again shortly.')
-  receiving += 1
-  try {
-    return Buffer.from(await request.body(maxNotificationBytes)).toString('utf8')
-  } finally {
-    receiving -= 1
+/** Returns the handlers of providers' requests, by path. SNS may be subscribed to either. */
+export function inboundPages(inbound: Inbound): Readonly<Record<string, RequestHandler>> {
+  let receiving = 0
+
+  async function receiveNotification(request: ApiRequest): Promise<string> {
+    if (receiving >= maxReceiving)
+      throw new MailkeepError('unavailable', 'Too many notifications are being received: try again shortly.')
+    receiving += 1
+    try {
+      return Buffer.from(await request.body(maxNotificationBytes)).toString('utf8')
+    } finally {
+      receiving -= 1
+    }
   }
-}
 
-const ses: RequestHandler = async ({ inbound }, state) => {
-  const { request, context, target } = state
-  context.route = target.path
-  state.allow = 'POST'
-  if (request.method !== 'POST') throw methodNotAllowed()
-  await inbound!.ses(await receiveNotification(request))
-  return encode(context, 200, JSON.stringify({ status: 'ok' }))
-}
+  const ses: RequestHandler = async (_, state) => {
+    const { request, context, target } = state
+    context.route = target.path
+    state.allow = 'POST'
+    if (request.method !== 'POST') throw methodNotAllowed()
+    await inbound.ses(await receiveNotification(request))
+    return encode(context, 200, JSON.stringify({ status: 'ok' }))
+  }
 
-/** Requests of providers, by path. SNS may be subscribed to either. Served only if the options have `inbound`. */
-export const inboundPages: Readonly<Record<string, RequestHandler>> = {
-  '/inbound/ses': ses,
-  '/api/v1/inbound/ses': ses,
+  return { '/inbound/ses': ses, '/api/v1/inbound/ses': ses }
 }

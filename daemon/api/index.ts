@@ -88,10 +88,11 @@ export function createApi(options: ApiOptions): Api {
   const logger = errorLogOf(options.mailkeep, options.logger)
   const logged: LoggedOptions = { ...options, logger }
   const surfaceOf = (handler: RequestHandler) => (request: ApiRequest) => answer(logged, request, handler)
-  const pages = Object.fromEntries(Object.entries(servicePages).map(([path, page]) => [path, surfaceOf(page)]))
+  const surfacesOf = (handlers: Readonly<Record<string, RequestHandler>>): Surfaces =>
+    Object.fromEntries(Object.entries(handlers).map(([path, handler]) => [path, surfaceOf(handler)]))
+  const pages = surfacesOf(servicePages)
   // Without `inbound` these paths are unknown like any other: below the prefix, a missing token is 401.
-  const inboundHandlers = options.inbound ? Object.entries(inboundPages) : []
-  const inbound = Object.fromEntries(inboundHandlers.map(([path, page]) => [path, surfaceOf(page)]))
+  const inbound = options.inbound ? surfacesOf(inboundPages(options.inbound)) : {}
   const exact: Surfaces = { ...pages, ...inbound, [descriptionPath]: surfaceOf(descriptionPage) }
   const api = surfaceOf(answerRoute)
   return {

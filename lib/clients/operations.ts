@@ -205,7 +205,7 @@ function recordUse(ctx: Context, id: number): void {
  * no older.
  */
 export async function deleteInvalidTokens(ctx: Context): Promise<void> {
-  await deleteOlder(ctx, 90 * dayMs, (tx, { before, limit }) => queries.deleteOldTokens(tx, { before, limit }))
+  await deleteOlder(ctx, 90 * dayMs, queries.deleteOldTokens)
 }
 
 /** Locks the client's row until the transaction ends, so that transactions that check a count run one at a time. */

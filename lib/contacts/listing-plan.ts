@@ -53,7 +53,7 @@ const maxSampled = 100
 /**
  * Plans the scan of a listing. It scans the index of the rarest filter, and checks the other filters for each contact. Up
  * to `maxCounted` contacts the count decides, so a combination of filters costs no more than its rarest one. Above that the
- * choice is a guess. PostgreSQL counts by a plan of its own, and lists so what `chooseCandidates` leaves to it.
+ * choice is a guess. PostgreSQL plans counts itself, and the listings that `chooseCandidates` leaves to it.
  */
 export async function planListing(ctx: Context, filters: Filters): Promise<ListingPlan> {
   // A scan reads the index of the first attribute.
@@ -211,8 +211,10 @@ function inBatches(examine: Examine, flags: Filters['flags'], bounds: Bounds): L
  * merge the members of several values without sorting them.
  */
 async function chooseCandidates(ctx: Context, shared: Shared) {
-  const { flags } = shared.filters
-  const { values } = shared
+  const {
+    filters: { flags },
+    values,
+  } = shared
   const { search } = ctx.storage.dialect
   const isOrdered = (kind: Kind) => flags[`${kind}s`] && (search || values[`${kind}s`].length === 1)
   const found = kinds.filter(isOrdered).map((kind) => members(ctx, shared, kind))

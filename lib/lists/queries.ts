@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { deleteRows } from '../jobs/batches.ts'
+import { deleteRows, lockRows } from '../jobs/batches.ts'
 import { bool, int, ints, nullable, statement, text, texts, time } from '../storage/statement.ts'
 
 export const listLists = statement.range({ client_id: int }, (db, p) =>
@@ -10,16 +10,7 @@ export const findList = statement({ client_id: int, id: int }, (db, p) =>
   db.selectFrom('mailkeep_list').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
 )
 
-/** Locks the lists by ascending id, so that they are not deleted before this transaction ends. */
-export const lockLists = statement.all({ client_id: int, ids: ints }, (db, p, dialect) =>
-  db
-    .selectFrom('mailkeep_list')
-    .select('id')
-    .where('client_id', '=', p.client_id)
-    .where(dialect.inList(sql.ref('id'), p.ids))
-    .orderBy('id')
-    .modifyEnd(dialect.forUpdate),
-)
+export const lockLists = lockRows('mailkeep_list')
 
 export const listListsByIds = statement.all({ client_id: int, ids: ints }, (db, p, dialect) =>
   db

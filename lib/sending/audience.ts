@@ -105,7 +105,7 @@ export async function requireExists<T>(field: string, find: () => Promise<T>): P
   }
 }
 
-/** The filters that keep a list or tag while recipients are chosen. Who leaves a list of `lists` gets nothing in any case. */
+/** The filters that keep a list or tag while recipients are chosen. A contact that leaves a list of `lists` gets nothing in any case. */
 const keeping = { list: ['exclude_lists'], tag: ['tags', 'exclude_tags'] } as const
 
 /**
@@ -114,7 +114,7 @@ const keeping = { list: ['exclude_lists'], tag: ['tags', 'exclude_tags'] } as co
  *
  * @throws MailkeepError `conflict`
  */
-export async function requireNotChoosing(tx: Tx, kind: 'list' | 'tag', id: number): Promise<void> {
+export async function refuseWhileChoosing(tx: Tx, kind: 'list' | 'tag', id: number): Promise<void> {
   for (const row of await listPreparing(tx, { client_id: tx.clientId })) {
     const started = startedAudience(row)
     const filters = [started.audience, await findSegmentFilters(tx, started)]

@@ -9,7 +9,7 @@ import {
   maxRowsPerBatch,
   nextJobMs,
 } from '../jobs/operations.ts'
-import { requireNotChoosing } from './audience.ts'
+import { refuseWhileChoosing } from './audience.ts'
 import { awaitConfirmationMail } from './confirming.ts'
 import { deletionJobs } from './deletion.ts'
 import { followMemberships } from './enrolments.ts'
@@ -34,7 +34,7 @@ export const newsletterJobs: JobHandlers = {
 export const sendingHooks = {
   onMemberships: followMemberships,
   onListDeleted: releaseList,
-  onTagDeleted: (tx: Tx, tagId: number) => requireNotChoosing(tx, 'tag', tagId),
+  onTagDeleted: (tx: Tx, tagId: number) => refuseWhileChoosing(tx, 'tag', tagId),
   onMerge: prepareMerged,
   onConfirmationRequests: awaitConfirmationMail,
 } satisfies Partial<Local>

@@ -12,7 +12,7 @@ import {
   runOrEnqueue,
 } from '../jobs/operations.ts'
 import { int, statement, time } from '../storage/statement.ts'
-import { requireNotChoosing } from './audience.ts'
+import { refuseWhileChoosing } from './audience.ts'
 import { stopEnrolments } from './sequence-queries.ts'
 
 /** Takes a list from its sequences, and returns them. */
@@ -47,7 +47,7 @@ interface Stop {
  * @throws MailkeepError `conflict`: a newsletter that excludes it is about to be sent.
  */
 export async function releaseList(tx: Tx, listId: number): Promise<void> {
-  await requireNotChoosing(tx, 'list', listId)
+  await refuseWhileChoosing(tx, 'list', listId)
   for (const { id, list_version } of await releaseSequences(tx, { list_id: listId, now: now(tx) })) {
     await audit(tx, 'sequence.updated', id)
     await runOrEnqueue(tx, stopMembers, { targetId: id, state: { after: 0, list_version } satisfies Stop })

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { deleteRows } from '../jobs/batches.ts'
+import { deleteRows, lockRows } from '../jobs/batches.ts'
 import { int, ints, statement, text, texts, time } from '../storage/statement.ts'
 
 export const listTags = statement.range({ client_id: int }, (db, p) =>
@@ -23,16 +23,7 @@ export const listTagsByIds = statement.all({ client_id: int, ids: ints }, (db, p
     .orderBy('id'),
 )
 
-/** Locks the tags by ascending id, so that they are not deleted before this transaction ends. */
-export const lockTags = statement.all({ client_id: int, ids: ints }, (db, p, dialect) =>
-  db
-    .selectFrom('mailkeep_tag')
-    .select('id')
-    .where('client_id', '=', p.client_id)
-    .where(dialect.inList(sql.ref('id'), p.ids))
-    .orderBy('id')
-    .modifyEnd(dialect.forUpdate),
-)
+export const lockTags = lockRows('mailkeep_tag')
 
 export const findTagsByKeys = statement.all({ client_id: int, name_keys: texts }, (db, p, dialect) =>
   db
