@@ -115,7 +115,7 @@ consoleTest('a field that is left right after a removal does not get the focus b
     document.querySelector('main').append(removed)
     removed.focus()
     removed.remove()
-    await undefined // observers are told before
+    await undefined // observers of changes run before
     document.querySelector('main [data-search]').focus()
     document.activeElement.blur()
   })()`)
