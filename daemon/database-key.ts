@@ -21,7 +21,7 @@ export type KeyLocation =
  */
 export async function findKey(
   keyId: string,
-  { encryptionKey, previousEncryptionKey }: Pick<Config, 'encryptionKey' | 'previousEncryptionKey'>,
+  { encryptionKey, previousEncryptionKey }: Partial<Pick<Config, 'encryptionKey' | 'previousEncryptionKey'>>,
   paths: readonly string[],
 ): Promise<KeyLocation | undefined> {
   for (const key of [encryptionKey, previousEncryptionKey]) {

@@ -2,8 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { open, readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { sync } from './atomic-file.ts'
 import { CliError, reasonOf } from './cli-error.ts'
 import type { Config } from './config.ts'
+import { isKey } from './database-key.ts'
 import { holdsDatabase, inMemory, isServer } from './database-setting.ts'
 
 /** Maximum time between another process creating the key file and writing the key to it. */
@@ -41,7 +43,7 @@ function failMissingKey(database: string, path: string): never {
 async function readKey(path: string): Promise<string | undefined> {
   for (const startedMs = performance.now(); ; await delay(20)) {
     const text = await readIfExists(path)
-    if (text === undefined || /^[A-Za-z\d+/_-]{43}=?$/.test(text)) return text
+    if (text === undefined || isKey(text)) return text
     if (performance.now() - startedMs > keyWriteTimeoutMs)
       throw new CliError(`${path} does not hold the base64 of 32 bytes.`)
   }
@@ -63,17 +65,10 @@ async function createKey(path: string): Promise<string | undefined> {
     await using file = await open(path, 'wx', 0o600)
     await file.writeFile(`${key}\n`)
     await file.sync()
-    await syncDirectory(path)
+    await sync(dirname(path)).catch(() => {}) // not every system can sync a directory
     return key
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return undefined
     throw new CliError(`The encryption key ${path} cannot be made: ${reasonOf(error)}.`)
   }
-}
-
-/** Syncs the directory entry, so that the key file survives a power failure. Not every system supports it. */
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(dirname(path), 'r').catch(() => undefined)
-  await directory?.sync().catch(() => {})
-  await directory?.close()
 }

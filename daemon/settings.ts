@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import * as v from 'valibot'
 import { isPublicUrl, publicUrlRule } from '../lib/internal.ts'
+import { isKey } from './database-key.ts'
 import { isServer } from './database-setting.ts'
 
 /** A number written in digits. `Number()` alone would accept `0x10`, `1e3` and white space. */
@@ -121,7 +122,7 @@ const processes = v.pipe(
 
 const postalAddress = v.pipe(v.string(), v.trim(), v.maxLength(1000, 'must have at most 1000 characters'))
 
-const encryptionKey = v.pipe(v.string(), v.regex(/^[A-Za-z\d+/_-]{43}=?$/, 'must be the base64 of 32 bytes'))
+const encryptionKey = v.pipe(v.string(), v.check(isKey, 'must be the base64 of 32 bytes'))
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 

@@ -66,8 +66,6 @@ async function faultOfFile(path: string): Promise<Finding> {
 
 /** Returns a hint when the key file contains the right key but a wrong setting overrides it. */
 async function hintOfFile(keyId: string, path: string | undefined): Promise<string> {
-  const found = path === undefined ? undefined : await findKey(keyId, none, [path])
+  const found = path === undefined ? undefined : await findKey(keyId, {}, [path])
   return found ? `, or unset it: ${path} holds the right one` : ''
 }
-
-const none = { encryptionKey: undefined, previousEncryptionKey: undefined }

@@ -144,9 +144,7 @@ async function printResult(
 /** Whether a file beside the backup has another key, so that people may take it for the key of the backup. */
 async function hasOtherKey(path: string, keyId: string | null): Promise<boolean> {
   if (!existsSync(path)) return false
-  return (
-    keyId === null || !(await findKey(keyId, { encryptionKey: undefined, previousEncryptionKey: undefined }, [path]))
-  )
+  return keyId === null || !(await findKey(keyId, {}, [path]))
 }
 
 function keyLine(key: KeyLocation | undefined, file: string | null): string {
