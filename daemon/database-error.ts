@@ -1,12 +1,11 @@
-import { isMailkeepError } from '../lib/index.ts'
 import { CliError } from './cli-error.ts'
 import type { Config } from './config.ts'
 import { shownDatabase } from './database-setting.ts'
 
 /** @returns For an SQLite file error, or an error caused by one, a CliError that says what to do. Other errors unchanged. */
 export function databaseError(error: unknown, { database }: Pick<Config, 'database'>): unknown {
-  const code = sqliteCode(error) ?? (isMailkeepError(error) ? sqliteCode(error.cause) : undefined)
-  if (code === undefined || error instanceof CliError) return error
+  const code = sqliteCode(error)
+  if (code === undefined) return error
   const file = shownDatabase(database)
   if (code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') {
     const remedy = 'stop mailkeep, look with mailkeep doctor, and restore a backup with mailkeep restore FILE'
@@ -25,7 +24,9 @@ export function databaseError(error: unknown, { database }: Pick<Config, 'databa
   return error
 }
 
+/** Returns the code of SQLite that an error has, or that its cause has. */
 export function sqliteCode(error: unknown): string | undefined {
-  const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined
-  return code?.startsWith('SQLITE_') ? code : undefined
+  if (!(error instanceof Error)) return undefined
+  const { code } = error as NodeJS.ErrnoException
+  return code?.startsWith('SQLITE_') ? code : sqliteCode(error.cause)
 }

@@ -44,7 +44,7 @@ export async function checkDatabase(config: Config): Promise<Finding[]> {
 
 /** Advises to restore a backup only if the file is not, or is no longer, a database. */
 function unusable(database: string, error: unknown): Finding {
-  const code = sqliteCode(error) ?? sqliteCode((error as Error).cause)
+  const code = sqliteCode(error)
   if (code !== undefined && /^SQLITE_(?:CORRUPT|NOTADB)/.test(code))
     return fault('database', `${database} is damaged (${code})`, restore)
   const message = error instanceof Error ? error.message : String(error)

@@ -86,7 +86,7 @@ export async function copyVerified(
     try {
       return copy()
     } catch (error) {
-      throw isFull(error) ? fullDisk(source, destination) : explain(error)
+      throw sqliteCode(error) === 'SQLITE_FULL' ? fullDisk(source, destination) : explain(error)
     }
   }
   const { before, undisturbed } = copyOrThrow(() => copyFile(source, target, options))
@@ -100,10 +100,6 @@ export async function copyVerified(
   if (faults.length > 0)
     throw new CliError(`${source} cannot be copied whole: ${faults.join('; ')}. See mailkeep doctor.`)
   return copy
-}
-
-function isFull(error: unknown): boolean {
-  return (sqliteCode((error as Error).cause) ?? sqliteCode(error)) === 'SQLITE_FULL'
 }
 
 function fullDisk(source: string, destination: string): CliError {

@@ -70,7 +70,7 @@ async function inspectBackup(backup: string): Promise<FileReport> {
 
 /** The error of SQLite would be taken for one of the database to replace. */
 function damagedBackup(backup: string, error: unknown): unknown {
-  const code = sqliteCode(error) ?? sqliteCode((error as Error).cause)
+  const code = sqliteCode(error)
   if (code === undefined) return error
   return new CliError(`The backup ${backup} cannot be read (${code}): it is damaged. Restore another one.`)
 }
