@@ -21,9 +21,9 @@ export interface ResponseContext {
 }
 
 /**
- * Encodes an answer with JSON text, or without a body when `body` is undefined.
+ * Encodes an answer with a text, or without a body when `body` is undefined.
  *
- * @param more Further headers; a `Content-Length` here saves counting the body.
+ * @param more Further headers. Without a `Content-Type` the text is JSON; a `Content-Length` saves counting the body.
  */
 export function encode(
   { requestId, method, route, tokenId }: ResponseContext,
@@ -42,7 +42,7 @@ export function encode(
   if (route !== undefined) response.route = route
   if (tokenId !== undefined) response.tokenId = tokenId
   if (body === undefined) return response
-  headers['Content-Type'] = 'application/json; charset=utf-8'
+  headers['Content-Type'] ??= 'application/json; charset=utf-8'
   headers['Content-Length'] ??= String(Buffer.byteLength(body))
   if (method !== 'HEAD') response.body = body
   return response

@@ -66,12 +66,7 @@ async function metricsPage({ metrics }: ApiOptions, { request, context }: Reques
   if (metrics.token !== undefined && !isSame(bearerToken(request), metrics.token)) {
     throw new MailkeepError('unauthenticated', 'The metrics token is needed: Authorization: Bearer <token>.')
   }
-  const body = await metrics.render()
-  const response = encode(context, 200, undefined, {
-    'Content-Type': metrics.contentType,
-    'Content-Length': String(Buffer.byteLength(body)),
-  })
-  return context.method === 'HEAD' ? response : { ...response, body }
+  return encode(context, 200, await metrics.render(), { 'Content-Type': metrics.contentType })
 }
 
 /** Compares in constant time. */

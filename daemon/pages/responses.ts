@@ -10,7 +10,7 @@ import { languageOf, type TextName } from './texts.ts'
 export function stylePage(context: ResponseContext, colour: string | undefined): ApiResponse {
   context.route = '/c/style.css'
   const css = styleSheet(colour === undefined ? undefined : `#${colour}`)
-  return textResponse(context, 200, css, {
+  return encode(context, 200, css, {
     'Content-Type': 'text/css; charset=utf-8',
     'Cache-Control': 'public, max-age=3600',
   })
@@ -23,7 +23,7 @@ export function contentPage(
   settings: PageSettings | undefined,
   { status, headers }: Pick<ApiResponse, 'status' | 'headers'> = { status: 200, headers: {} },
 ): ApiResponse {
-  return textResponse(context, status, layout(language, content, settings), {
+  return encode(context, status, layout(language, content, settings), {
     ...pageHeaders(settings),
     'Content-Type': 'text/html; charset=utf-8',
     Vary: 'Accept-Language',
@@ -61,15 +61,4 @@ function pageHeaders(settings?: PageSettings): Record<string, string> {
     'Referrer-Policy': 'no-referrer',
     'X-Robots-Tag': 'noindex',
   }
-}
-
-function textResponse(
-  context: ResponseContext,
-  status: number,
-  text: string,
-  headers: Readonly<Record<string, string>>,
-): ApiResponse {
-  const length = { 'Content-Length': String(Buffer.byteLength(text)) }
-  const response = encode(context, status, undefined, { ...headers, ...length })
-  return context.method === 'HEAD' ? response : { ...response, body: text }
 }
