@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { MailkeepError } from '../../lib/index.ts'
-import { errorHeaders, statusOf } from './errors.ts'
+import type { ErrorLog } from './api-options.ts'
+import { errorHeaders, statusOf, toPublicError } from './errors.ts'
 import { type ApiRequest, type ApiResponse, header } from './http-types.ts'
+import type { RouteResult } from './routes/route.ts'
 
 /** @returns The caller's `X-Request-Id` if it is safe to log, else a new id. */
 export function requestIdOf(request: ApiRequest): string {
@@ -46,6 +48,30 @@ export function encode(
   headers['Content-Length'] ??= String(Buffer.byteLength(body))
   if (method !== 'HEAD') response.body = body
   return response
+}
+
+/** Encodes an answer that is a file. The file is produced while it is sent. */
+export function encodeDownload(
+  context: ResponseContext,
+  { status, download, headers }: RouteResult,
+  logger: ErrorLog,
+): ApiResponse {
+  const { name, contentType, text } = download!
+  const response = encode(context, status, undefined, {
+    'Content-Type': contentType,
+    ...(name !== undefined && { 'Content-Disposition': `attachment; filename="${name}"` }),
+    ...headers,
+  })
+  return context.method === 'HEAD' ? response : { ...response, stream: logErrors(text, context.requestId, logger) }
+}
+
+/** Logs an error of the stream. The client only sees that the file is cut off. */
+async function* logErrors(text: AsyncIterable<string>, requestId: string, logger: ErrorLog) {
+  try {
+    yield* text
+  } catch (error) {
+    throw toPublicError(error, requestId, logger)
+  }
 }
 
 /** Encodes the error of a request that reaches no route. */

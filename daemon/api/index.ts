@@ -4,8 +4,7 @@ import { type ClientOperations, type Mailkeep, MailkeepError, type Principal, un
 import { checkApiOptions, type ErrorLog, errorLogOf } from './api-options.ts'
 import { type Authenticate, askHost, authenticate, requireRole } from './authenticate.ts'
 import { readFields } from './body.ts'
-import { encodeDownload } from './download.ts'
-import { encode, encodeError, type ResponseContext, requestIdOf } from './encode.ts'
+import { encode, encodeDownload, encodeError, type ResponseContext, requestIdOf } from './encode.ts'
 import { methodNotAllowed, noConsole, nothingHere, toPublicError } from './errors.ts'
 import { type ApiRequest, type ApiResponse, header } from './http-types.ts'
 import { keyOf, performOnce, performThenStore } from './idempotency.ts'
@@ -15,7 +14,7 @@ import { compileRoutes } from './router.ts'
 import { routes } from './routes/index.ts'
 import type { Call, Route, RouteResult } from './routes/route.ts'
 import { descriptionPage, descriptionPath, type MetricsPage, servicePages } from './service-pages.ts'
-import { absoluteUrl, readTarget, type Target } from './target.ts'
+import { baseUrl, readTarget, type Target } from './target.ts'
 import { readUpload } from './upload.ts'
 
 export type { ApiRequest, ApiResponse } from './http-types.ts'
@@ -227,6 +226,6 @@ function bodyOf(
 ): string | undefined {
   if (json === undefined) return undefined
   if (!meta) return `{"data":${json}}`
-  const shown = metaPath === 'none' ? meta : { path: absoluteUrl(request, target, publicUrl), ...meta }
+  const shown = metaPath === 'none' ? meta : { path: baseUrl(request, target, publicUrl) + target.path, ...meta }
   return `{"data":${json},"meta":${JSON.stringify(shown)}}`
 }

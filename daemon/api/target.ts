@@ -50,15 +50,10 @@ function normalize(segment: string): string {
 const authority = /^(?:[\w.~-]{1,255}|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i
 
 /**
- * Returns the absolute URL of a matched target, without its query.
+ * Returns the part of an absolute URL before the path, without a trailing slash.
  *
  * @param publicUrl The public base URL. Default: the host that the request names, if it is valid.
  */
-export function absoluteUrl(request: ApiRequest, target: Target, publicUrl: string | undefined): string {
-  return `${baseUrl(request, target, publicUrl)}${target.path}`
-}
-
-/** Returns the part of an absolute URL before the path, without a trailing slash. Parameters as for `absoluteUrl`. */
 export function baseUrl(request: ApiRequest, target: Target, publicUrl: string | undefined): string {
   if (publicUrl !== undefined) return publicUrl.replace(/\/+$/, '')
   const host = target.host ?? header(request, 'host') ?? ''
