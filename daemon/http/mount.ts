@@ -1,7 +1,7 @@
 import type { Mailkeep } from '../../lib/index.ts'
 import { checkApiOptions, type ErrorLog } from '../api/api-options.ts'
 import type { Authenticate } from '../api/authenticate.ts'
-import { type Api, type ApiOptions, createApi } from '../api/index.ts'
+import { type Api, createApi } from '../api/index.ts'
 
 /** Options of a host that mounts the API. */
 export interface MountOptions<Request> {
@@ -36,15 +36,8 @@ const optionNames = Object.keys({
 /** @throws MailkeepError `validation_failed`: no Mailkeep, or a wrong or unknown option. */
 export function apiOf<Request>(mountOptions: MountOptions<Request>): Api {
   checkApiOptions(mountOptions, optionNames)
-  const { mailkeep, logger, publicUrl, authenticate } = mountOptions
-  const options: ApiOptions = {
-    mailkeep,
-    mounted: true,
-    ...(logger && { logger }),
-    ...(publicUrl !== undefined && { publicUrl }),
-    ...(authenticate && { authenticate }),
-  }
-  return createApi(options)
+  const { prefix: _, bodyBytes: __, ...options } = mountOptions
+  return createApi({ ...options, mounted: true })
 }
 
 /** A request target, split at the mount prefix. */
