@@ -1,18 +1,10 @@
 import { setImmediate } from 'node:timers'
 import type { Mailkeep, Stats } from '../lib/index.ts'
 import type { MetricsPage } from './api/index.ts'
-
-/** An answered request. */
-interface AnsweredRequest {
-  readonly method: string
-  /** The route's pattern, never the path as sent: a label must have few distinct values. */
-  readonly route: string
-  readonly status: number
-  readonly ms: number
-}
+import type { AnsweredRequest, Observe } from './http/middleware.ts'
 
 export interface Metrics extends MetricsPage {
-  observe(answered: AnsweredRequest): void
+  readonly observe: Observe
 }
 
 const secondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -44,7 +36,7 @@ export function createMetrics(mailkeep: Mailkeep, token: string | undefined): Me
 }
 
 interface Recorder {
-  observe(answered: AnsweredRequest): void
+  readonly observe: Observe
   render(): Promise<string>
 }
 
@@ -68,7 +60,7 @@ async function openRecorder(): Promise<Recorder> {
     registers,
   })
   const counters = new Map<string, (ms: number) => void>()
-  const observe = ({ method, route, status, ms }: AnsweredRequest) => {
+  const observe: Observe = ({ method, route, status, ms }) => {
     const key = `${method} ${status} ${route}`
     let count = counters.get(key)
     if (!count) {

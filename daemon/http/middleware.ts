@@ -18,8 +18,17 @@ export interface RequestLimits extends SendLimits {
   readonly requestMs: number
 }
 
+/** An answered request. */
+export interface AnsweredRequest {
+  readonly method: string
+  /** The route's pattern, never the path as sent: a label must have few distinct values. */
+  readonly route: string
+  readonly status: number
+  readonly ms: number
+}
+
 /** Called after each answered request. */
-export type Observe = (answered: { method: string; route: string; status: number; ms: number }) => void
+export type Observe = (answered: AnsweredRequest) => void
 
 /** State that all requests of a server share. */
 export interface ServerState {
@@ -65,7 +74,7 @@ export function takeTurn(state: ServerState): Middleware {
 export function refuseEarly(state: ServerState): Middleware {
   return (req, res, next) => {
     const refused = refusalOf(state, req)
-    if (refused) answerWith(state, async (request) => refused(request), true)(req, res)
+    if (refused) answerWith(state, refused, true)(req, res)
     else next()
   }
 }
@@ -106,20 +115,17 @@ function limitArrivalTime(state: ServerState, exchange: HttpExchange, pipeline: 
 }
 
 /** @returns The answer to a request that never reaches a surface. */
-function refusalOf(
-  { closing, limits }: ServerState,
-  req: IncomingMessage,
-): ((request: ApiRequest) => ApiResponse) | undefined {
+function refusalOf({ closing, limits }: ServerState, req: IncomingMessage): Respond | undefined {
   if (closing !== undefined) {
-    return (request) =>
-      refuse(request, new MailkeepError('unavailable', 'mailkeep is shutting down: try again shortly.'))
+    const error = new MailkeepError('unavailable', 'mailkeep is shutting down: try again shortly.')
+    return async (request) => refuse(request, error)
   }
   // rawHeaders alternates names and values.
-  if (req.rawHeaders.length > 2 * limits.headerFields) return () => brokenAnswer('HPE_HEADER_OVERFLOW')
+  if (req.rawHeaders.length > 2 * limits.headerFields) return async () => brokenAnswer('HPE_HEADER_OVERFLOW')
   // A request of HTTP/1.1 must have exactly one Host header (RFC 9112, 3.2).
   const { host } = req.headers
   const malformed = host === undefined ? req.httpVersion === '1.1' : host.includes(',')
-  return malformed ? () => brokenAnswer(undefined) : undefined
+  return malformed ? async () => brokenAnswer(undefined) : undefined
 }
 
 /** Routes that monitors poll every few seconds. Successful requests to them are logged at level debug. */
