@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { statusOf } from '../../daemon/api/errors.ts'
-import { contract, routes } from '../../daemon/api/routes/index.ts'
+import { chapters } from '../../daemon/api/routes/index.ts'
 import { nameOf } from '../../daemon/commands/command.ts'
 import { commands } from '../../daemon/commands/index.ts'
 import { settingHelp } from '../../daemon/setting-help.ts'
@@ -38,9 +38,11 @@ const namesIn = (cell: string) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]
 test('the table of routes has every route with its role, and marks the extensions', () => {
   const rows = rowsOf('daemon/api/README.md', '## Routes and roles').slice(2)
   const shown = rows.map(([method, path, role, mark]) => [method, path, role, mark].join(' ').trim())
-  const wanted = routes.map(({ method, path, role }) => {
-    const mark = contract.some((route) => route.method === method && route.path === path) ? '' : '+'
-    return [method, code(path.replace(/:(\w+)/g, '{$1}')), role, mark].join(' ').trim()
+  const wanted = chapters.flatMap(({ routes, isExtension }) => {
+    const mark = isExtension ? '+' : ''
+    return routes.map(({ method, path, role }) => {
+      return [method, code(path.replace(/:(\w+)/g, '{$1}')), role, mark].join(' ').trim()
+    })
   })
   assert.deepEqual(shown.sort(), wanted.sort())
 })

@@ -63,10 +63,4 @@ function extension(slice: string, description: string, routes: readonly Route[])
   return { tag: `Extensions: ${slice}`, description: `Beyond the contract: ${description}`, isExtension: true, routes }
 }
 
-/** The routes of the contract. */
-export const contract: readonly Route[] = chapters.flatMap(({ isExtension, routes }) => (isExtension ? [] : routes))
-
-/** Routes beyond the contract that operating the service requires. */
-export const extensions: readonly Route[] = chapters.flatMap(({ isExtension, routes }) => (isExtension ? routes : []))
-
-export const routes: readonly Route[] = [...contract, ...extensions]
+export const routes: readonly Route[] = chapters.flatMap((chapter) => chapter.routes)
