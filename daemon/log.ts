@@ -33,13 +33,9 @@ export function openLog(
     {
       level: logLevel ?? defaultLevel,
       base: processNumber === undefined ? null : { process: processNumber },
-      timestamp: isoTime,
+      timestamp: pino.stdTimeFunctions.isoTime,
     },
     { write },
   )
   return logger
-}
-
-function isoTime(): string {
-  return `,"time":"${new Date().toISOString()}"`
 }
