@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
 
 const windowMs = 60_000
 /** More addresses than this start with a new count. */
@@ -39,9 +40,6 @@ export class RateLimit {
 /** Returns the /64 network of an IPv6 address: one customer usually has all of it. */
 function networkOf(address: string): string {
   if (isIP(address) !== 6) return address
-  const [head = '', tail] = address.split('::')
-  const groups = head === '' ? [] : head.split(':')
-  const missing = tail === undefined ? 0 : 8 - groups.length - (tail === '' ? 0 : tail.split(':').length)
-  const all = [...groups, ...Array<string>(Math.max(0, missing)).fill('0'), ...(tail ? tail.split(':') : [])]
-  return all.slice(0, 4).join(':')
+  // The name of an interface behind `%` may have characters that ipaddr.js refuses.
+  return ipaddr.IPv6.parse(address.replace(/%.*/, '')).parts.slice(0, 4).join(':')
 }
