@@ -67,6 +67,12 @@ export function errorOf(response: Response, body: unknown): RequestError {
   return new RequestError(message ?? `The server answered ${response.status}.`, code ?? 'unknown', response, errors)
 }
 
+/** The query of a page of a listing. */
+export interface PageQuery {
+  readonly per_page: number
+  readonly cursor?: string
+}
+
 const maxChoices = 1000
 
 /** Records to choose from. `isCut`: there are more. */
@@ -74,12 +80,12 @@ export type Choices<T> = readonly T[] & { readonly isCut: boolean }
 
 /** Returns all records of a listing, at most 1,000, for choices in forms. */
 export async function allOf<T>(
-  page: (cursor: string | undefined) => Promise<{ data: T[]; meta: { next_cursor: string | null } }>,
+  load: (query: PageQuery) => Promise<{ data: T[]; meta: { next_cursor: string | null } }>,
 ): Promise<Choices<T>> {
   const all: T[] = []
   let cursor: string | undefined
   do {
-    const { data, meta } = await page(cursor)
+    const { data, meta } = await load({ per_page: 100, ...(cursor && { cursor }) })
     all.push(...data)
     cursor = meta.next_cursor ?? undefined
   } while (cursor !== undefined && all.length < maxChoices)
@@ -91,19 +97,14 @@ export function cutNote(choices: Choices<unknown> | undefined, noun: string): st
   return choices?.isCut ? `The first ${number(choices.length)} of more ${noun}` : undefined
 }
 
-const page = (cursor: string | undefined) => ({ per_page: 100, ...(cursor && { cursor }) })
+export const allLists = () => allOf((query) => answerOf(api.GET('/api/v1/lists', { params: { query } })))
 
-export const allLists = () => allOf((cursor) => answerOf(api.GET('/api/v1/lists', { params: { query: page(cursor) } })))
+export const allTags = () => allOf((query) => answerOf(api.GET('/api/v1/tags', { params: { query } })))
 
-export const allTags = () => allOf((cursor) => answerOf(api.GET('/api/v1/tags', { params: { query: page(cursor) } })))
-
-export const allSegments = () =>
-  allOf((cursor) => answerOf(api.GET('/api/v1/segments', { params: { query: page(cursor) } })))
+export const allSegments = () => allOf((query) => answerOf(api.GET('/api/v1/segments', { params: { query } })))
 
 export const allEndpoints = () =>
-  allOf((cursor) => answerOf(api.GET('/api/v1/webhook-endpoints', { params: { query: page(cursor) } })))
+  allOf((query) => answerOf(api.GET('/api/v1/webhook-endpoints', { params: { query } })))
 
 export const topicsOf = (listId: number) =>
-  allOf((cursor) =>
-    answerOf(api.GET('/api/v1/lists/{listId}/topics', { params: { path: { listId }, query: page(cursor) } })),
-  )
+  allOf((query) => answerOf(api.GET('/api/v1/lists/{listId}/topics', { params: { path: { listId }, query } })))

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import type { Schemas } from '../api.ts'
+import type { PageQuery, Schemas } from '../api.ts'
 import { NewButton, RowButton } from '../parts/buttons.tsx'
 import { confirmAndRun } from '../parts/dialog.tsx'
 import { Empty } from '../parts/load.tsx'
@@ -17,19 +17,12 @@ interface Group {
   readonly contacts_count?: number
 }
 
-/** The query of a page of the listing. */
-interface GroupQuery {
-  readonly counts: true
-  readonly per_page: number
-  readonly cursor?: string
-}
-
 interface GroupsProps<T> {
   /** The word for one of them: `list` or `tag`. */
   readonly noun: string
   readonly title: string
   readonly about: string
-  readonly load: (query: GroupQuery) => Promise<{ data: T[]; meta: Schemas['Meta'] }>
+  readonly load: (query: PageQuery & { counts: true }) => Promise<{ data: T[]; meta: Schemas['Meta'] }>
   readonly create: (name: string) => Promise<unknown>
   readonly rename: (id: number, name: string) => Promise<unknown>
   readonly remove: (id: number) => Promise<unknown>

@@ -1,4 +1,4 @@
-import type { Schemas } from '../api.ts'
+import type { PageQuery, Schemas } from '../api.ts'
 import { Filter } from '../parts/filter.tsx'
 import { Empty, useLoad, useReload } from '../parts/load.tsx'
 import { Badge, type Meta, useQuery } from '../parts/page.tsx'
@@ -9,9 +9,7 @@ type Message = Schemas['Message']
 
 const kinds = { pending: 'warn', sent: 'good', failed: 'bad', skipped: 'idle', uncertain: 'warn' } as const
 
-interface MessagesQuery {
-  readonly per_page: number
-  readonly cursor?: string
+interface MessagesQuery extends PageQuery {
   readonly status?: Message['status']
 }
 

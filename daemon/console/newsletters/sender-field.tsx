@@ -7,12 +7,7 @@ const firstIdentity = 'the first verified identity'
 /** Chooses the identity that mails are sent from. */
 export function SenderField({ chosen }: { chosen: number | null }) {
   const identities = useLoad(
-    () =>
-      allOf((cursor) =>
-        answerOf(
-          api.GET('/api/v1/email-identities', { params: { query: { per_page: 100, ...(cursor && { cursor }) } } }),
-        ),
-      ),
+    () => allOf((query) => answerOf(api.GET('/api/v1/email-identities', { params: { query } }))),
     [],
   )
   return (

@@ -1,5 +1,6 @@
 /** Tables of records, with the pages of their listing. */
 import type { ComponentChildren } from 'preact'
+import type { PageQuery } from '../api.ts'
 import { Loaded, type Loading, useLoad } from './load.tsx'
 import { type CursorParameter, type Meta, Pager, useQuery } from './page.tsx'
 import { Time } from './time.tsx'
@@ -86,11 +87,6 @@ export function Listing<T extends { readonly id: number }>({ of, empty, paramete
       }
     </Loaded>
   )
-}
-
-interface PageQuery {
-  readonly per_page: number
-  readonly cursor?: string
 }
 
 /**
