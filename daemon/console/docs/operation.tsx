@@ -13,7 +13,7 @@ import { Fields, Limits, Prose, typeOf } from './schema.tsx'
 import { TryIt } from './try-it.tsx'
 
 /** An operation, closed until it is wanted. Its content is made when it is opened. */
-export function OperationDoc({ entry, isEvent = false }: { entry: Entry; isEvent?: boolean }) {
+export function OperationDoc({ entry, isEvent }: { entry: Entry; isEvent: boolean }) {
   const [isOpen, setOpen] = useState(location.hash === `#${entry.id}`)
   useEffect(() => {
     const follow = () => location.hash === `#${entry.id}` && setOpen(true)

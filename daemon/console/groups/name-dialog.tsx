@@ -4,7 +4,7 @@ import { Field, Form, textOf } from '../parts/form.tsx'
 interface NameDialogProps {
   readonly title: string
   readonly action: string
-  readonly name?: string
+  readonly name: string
   /** Undefined hides the field. */
   readonly description?: string
   readonly close: () => void
@@ -12,7 +12,7 @@ interface NameDialogProps {
 }
 
 /** Asks for the name of a list, a topic or a tag. */
-export function NameDialog({ title, action, name = '', description, close, save }: NameDialogProps) {
+export function NameDialog({ title, action, name, description, close, save }: NameDialogProps) {
   const submit = async (fields: FormData) => {
     await save(textOf(fields, 'name'), textOf(fields, 'description'))
     close()

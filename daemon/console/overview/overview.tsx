@@ -161,7 +161,7 @@ function ContactPlot({ series, subscribed = 0 }: ContactPlotProps) {
   )
 }
 
-export function Figure({ title, value, href }: { title: string; value: ComponentChildren; href?: string }) {
+function Figure({ title, value, href }: { title: string; value: ComponentChildren; href?: string }) {
   return (
     <div>
       <dt>{title}</dt>
