@@ -5,8 +5,8 @@ import { formatOf } from '../upload.ts'
 import { bodySchemas } from './bodies.ts'
 import { bodyExamples } from './body-examples.ts'
 import { fileExample, metaExample, type RecordName, recordExamples } from './examples.ts'
-import type { Body, Content, SuccessResponse } from './operation.ts'
-import { arrayOf, ref, type Schema } from './schema.ts'
+import type { SuccessResponse } from './operation.ts'
+import { arrayOf, type Body, type Content, ref, type Schema } from './schema.ts'
 
 /** Describes a success answer of a route. */
 export function answerOf(answer: AnswerDoc, route: Route): SuccessResponse {

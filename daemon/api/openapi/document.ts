@@ -2,12 +2,13 @@ import { version } from '../../../lib/index.ts'
 import { rolesText } from '../../../lib/internal.ts'
 import { chapters } from '../routes/index.ts'
 import { bodySchemas, segmentFilters } from './bodies.ts'
-import { errorResponses, errorSchema } from './errors.ts'
+import { brokenResponse, errorResponses, errorSchema } from './errors.ts'
 import { eventSchemas, webhooks } from './events.ts'
 import { headers } from './headers.ts'
-import { type Operation, operationOf, otherResponses } from './operation.ts'
+import { operationOf } from './operation.ts'
 import { pagePaths, pagesTag, type ServicePages } from './pages.ts'
 import { recordSchemas } from './records.ts'
+import type { Operation } from './schema.ts'
 import { webhookSchemas } from './webhook-records.ts'
 
 /** Options that depend on how the API is served. */
@@ -44,7 +45,7 @@ export function documentOf(options: ServeOptions) {
         ...eventSchemas,
         Error: errorSchema,
       },
-      responses: { ...errorResponses, ...otherResponses },
+      responses: { ...errorResponses, broken: brokenResponse },
       headers,
       ...securityOf(options),
     },

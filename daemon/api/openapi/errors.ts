@@ -2,8 +2,7 @@ import { type ErrorCode, errorCodes, type FieldErrors } from '../../../lib/index
 import { nameField } from '../../../lib/internal.ts'
 import { statusOf } from '../errors.ts'
 import { answerHeaders, headerRefs } from './headers.ts'
-import type { Response } from './operation.ts'
-import { fieldErrors, ref, type Schema } from './schema.ts'
+import { fieldErrors, type Reference, type Response, ref, type Schema } from './schema.ts'
 
 export const errorSchema: Schema = {
   type: 'object',
@@ -109,7 +108,7 @@ export const brokenResponse: Response = {
 export function errorsByStatus(
   codes: ReadonlySet<ErrorCode>,
   context: ExampleContext = defaultContext,
-): Record<string, Response | { $ref: string }> {
+): Record<string, Response | Reference> {
   const byStatus = new Map<number, ErrorCode[]>()
   for (const code of errorCodes) {
     if (codes.has(code)) byStatus.set(statusOf[code], [...(byStatus.get(statusOf[code]) ?? []), code])

@@ -1,8 +1,7 @@
 import { type Contact, type EventType, eventTypes, type List, type Tag, type Topic } from '../../../lib/index.ts'
 import { eventExample } from './examples.ts'
 import { email } from './fields.ts'
-import type { Operation, Parameter } from './operation.ts'
-import { arrayOf, id, record, ref, type Schema, text, utc, uuid } from './schema.ts'
+import { arrayOf, id, type Operation, type Parameter, record, ref, type Schema, text, utc, uuid } from './schema.ts'
 
 /** Documentation of an event. */
 interface EventDoc {

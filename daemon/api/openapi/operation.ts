@@ -3,54 +3,9 @@ import { keyPattern, takesKey } from '../idempotency.ts'
 import type { Chapter } from '../routes/index.ts'
 import type { Params, QueryDoc, Route } from '../routes/route.ts'
 import { answerOf, bodyOf } from './answers.ts'
-import { brokenResponse, errorsByStatus } from './errors.ts'
+import { errorsByStatus } from './errors.ts'
 import { answerHeaders, headerRefs } from './headers.ts'
-import { id, type Schema } from './schema.ts'
-
-/** Content by media type. */
-export type Content = Readonly<Record<string, MediaType>>
-
-interface MediaType {
-  readonly schema: Schema
-  readonly example?: unknown
-  readonly examples?: Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>
-}
-
-export interface Parameter {
-  readonly name: string
-  readonly in: 'path' | 'query' | 'header'
-  readonly required?: boolean
-  readonly description?: string
-  readonly schema: Schema
-  readonly style?: 'deepObject'
-  readonly example?: unknown
-}
-
-export interface Response {
-  readonly description: string
-  readonly headers?: Readonly<Record<string, { readonly $ref: string }>>
-  readonly content?: Content
-}
-
-export interface Body {
-  /** Whether a body is required. If not, a missing body equals `{}`. */
-  readonly required: boolean
-  readonly content: Content
-}
-
-/** An Operation Object of OpenAPI 3.1. */
-export interface Operation {
-  readonly operationId: string
-  readonly summary: string
-  readonly description?: string
-  readonly tags: readonly string[]
-  readonly security?: readonly Readonly<Record<string, readonly string[]>>[]
-  readonly 'x-role'?: Route['role']
-  readonly 'x-extension'?: true
-  readonly parameters?: readonly Parameter[]
-  readonly requestBody?: Body
-  readonly responses: Readonly<Record<string, Response | { readonly $ref: string }>>
-}
+import { type Content, id, type Operation, type Parameter, type Response } from './schema.ts'
 
 /** A success answer. */
 export interface SuccessResponse {
@@ -98,8 +53,6 @@ export function successResponses(
     ]),
   )
 }
-
-export const otherResponses = { broken: brokenResponse }
 
 const roleNotes: Readonly<Record<Route['role'], string>> = {
   viewer: 'Needs a token of any role.',

@@ -1,6 +1,6 @@
 import { errorsByStatus } from './errors.ts'
-import { type Operation, type SuccessResponse, successResponses } from './operation.ts'
-import type { Schema } from './schema.ts'
+import { type SuccessResponse, successResponses } from './operation.ts'
+import type { Operation, Schema } from './schema.ts'
 
 export const pagesTag = {
   name: 'Service',

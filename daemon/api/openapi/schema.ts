@@ -1,3 +1,5 @@
+/** The parts of OpenAPI 3.1 that the description has. The console shows them. */
+
 type Kind = 'string' | 'integer' | 'number' | 'boolean' | 'object' | 'array' | 'null'
 
 /** The part of JSON Schema 2020-12, as used by OpenAPI 3.1, that the description needs. */
@@ -28,6 +30,55 @@ export interface Schema {
   readonly allOf?: readonly Schema[]
   readonly anyOf?: readonly Schema[]
   readonly not?: Schema
+}
+
+/** Content by media type. */
+export type Content = Readonly<Record<string, MediaType>>
+
+export interface MediaType {
+  readonly schema: Schema
+  readonly example?: unknown
+  readonly examples?: Readonly<Record<string, { readonly summary: string; readonly value: unknown }>>
+}
+
+export interface Parameter {
+  readonly name: string
+  readonly in: 'path' | 'query' | 'header'
+  readonly required?: boolean
+  readonly description?: string
+  readonly schema: Schema
+  readonly style?: 'deepObject'
+  readonly example?: unknown
+}
+
+export interface Reference {
+  readonly $ref: string
+}
+
+export interface Response {
+  readonly description: string
+  readonly headers?: Readonly<Record<string, Reference>>
+  readonly content?: Content
+}
+
+export interface Body {
+  /** Whether a body is required. If not, a missing body equals `{}`. */
+  readonly required: boolean
+  readonly content: Content
+}
+
+/** An Operation Object of OpenAPI 3.1. */
+export interface Operation {
+  readonly operationId: string
+  readonly summary: string
+  readonly description?: string
+  readonly tags: readonly string[]
+  readonly security?: readonly Readonly<Record<string, readonly string[]>>[]
+  readonly 'x-role'?: string
+  readonly 'x-extension'?: true
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: Body
+  readonly responses: Readonly<Record<string, Response | Reference>>
 }
 
 /** Exactly one schema for each field of a library type. The compiler checks that none is missing. */

@@ -1,4 +1,5 @@
 import { createContext } from 'preact'
+import type { MediaType, Operation, Reference } from '../../api/openapi/schema.ts'
 
 /** The parts of OpenAPI 3.1 that the API's description uses. */
 export interface Description {
@@ -17,65 +18,6 @@ export const Described = createContext<Description>({
   paths: {},
   components: {},
 })
-
-export interface Operation {
-  readonly operationId: string
-  readonly summary: string
-  readonly description?: string
-  readonly tags: readonly string[]
-  readonly parameters?: readonly Parameter[]
-  readonly requestBody?: { readonly required?: boolean; readonly content: Readonly<Record<string, Content>> }
-  readonly responses: Readonly<Record<string, Response | Reference>>
-  readonly security?: readonly unknown[]
-  readonly 'x-role'?: string
-  readonly 'x-extension'?: boolean
-}
-
-export interface Parameter {
-  readonly name: string
-  readonly in: 'path' | 'query' | 'header'
-  readonly required?: boolean
-  readonly description?: string
-  readonly schema: Schema
-  readonly example?: unknown
-}
-
-export interface Content {
-  readonly schema?: Schema
-  readonly example?: unknown
-  readonly examples?: Readonly<Record<string, { readonly summary?: string; readonly value: unknown }>>
-}
-
-export interface Response {
-  readonly description: string
-  readonly content?: Readonly<Record<string, Content>>
-}
-
-interface Reference {
-  readonly $ref: string
-}
-
-export interface Schema {
-  readonly $ref?: string
-  readonly type?: string | readonly string[]
-  readonly format?: string
-  readonly description?: string
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly required?: readonly string[]
-  readonly additionalProperties?: boolean | Schema
-  readonly items?: Schema
-  readonly enum?: readonly unknown[]
-  readonly const?: unknown
-  readonly default?: unknown
-  readonly oneOf?: readonly Schema[]
-  readonly anyOf?: readonly Schema[]
-  readonly allOf?: readonly Schema[]
-  readonly minimum?: number
-  readonly maximum?: number
-  readonly minLength?: number
-  readonly maxLength?: number
-  readonly maxItems?: number
-}
 
 /** A path or an event with its method. */
 export interface Entry {
@@ -120,7 +62,7 @@ export function resolve<T extends object>(description: Description, value: T | R
 }
 
 /** Returns the first example of a content as text. */
-export function exampleOf(content: Content | undefined): string | undefined {
+export function exampleOf(content: MediaType | undefined): string | undefined {
   if (!content) return undefined
   const value = content.example ?? Object.values(content.examples ?? {})[0]?.value
   if (value === undefined) return undefined

@@ -1,14 +1,7 @@
 import { useContext, useEffect, useState } from 'preact/hooks'
+import type { Content, Parameter, Reference, Response } from '../../api/openapi/schema.ts'
 import { Block } from '../parts/page.tsx'
-import {
-  type Content,
-  Described,
-  type Entry,
-  exampleOf,
-  type Parameter,
-  type Response,
-  resolve,
-} from './description.ts'
+import { Described, type Entry, exampleOf, resolve } from './description.ts'
 import { Fields, Limits, Prose, typeOf } from './schema.tsx'
 import { TryIt } from './try-it.tsx'
 
@@ -115,7 +108,7 @@ function Parameters({ of }: { of: readonly Parameter[] }) {
   )
 }
 
-function Bodies({ title, content }: { title: string; content: Readonly<Record<string, Content>> }) {
+function Bodies({ title, content }: { title: string; content: Content }) {
   const types = Object.keys(content)
   const first = content[types[0] ?? '']
   const example = exampleOf(first)
@@ -124,13 +117,13 @@ function Bodies({ title, content }: { title: string; content: Readonly<Record<st
       <h3>
         {title} <small>{types.join(', ')}</small>
       </h3>
-      {first?.schema && <Fields schema={first.schema} />}
+      {first && <Fields schema={first.schema} />}
       {example !== undefined && <Block>{example}</Block>}
     </div>
   )
 }
 
-function Answer({ status, answer }: { status: string; answer: Response | { readonly $ref: string } }) {
+function Answer({ status, answer }: { status: string; answer: Response | Reference }) {
   const { description: about, content } = resolve<Response>(useContext(Described), answer)
   return (
     <div>
@@ -145,7 +138,7 @@ function Answer({ status, answer }: { status: string; answer: Response | { reado
   )
 }
 
-function Errors({ answers }: { answers: readonly (readonly [string, Response | { readonly $ref: string }])[] }) {
+function Errors({ answers }: { answers: readonly (readonly [string, Response | Reference])[] }) {
   const description = useContext(Described)
   if (answers.length === 0) return null
   return (

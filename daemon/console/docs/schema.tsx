@@ -1,5 +1,6 @@
 import { useContext } from 'preact/hooks'
-import { Described, type Description, resolve, type Schema } from './description.ts'
+import type { Schema } from '../../api/openapi/schema.ts'
+import { Described, type Description, resolve } from './description.ts'
 
 /** Levels of records within records that are shown. */
 const maxDepth = 4
@@ -97,8 +98,7 @@ export function typeOf(description: Description, given: Schema): string {
   if (named !== undefined) return named
   if (given.const !== undefined) return JSON.stringify(given.const)
   if (given.items) return `list of ${typeOf(description, given.items)}`
-  const choices = given.oneOf ?? given.anyOf
-  if (choices) return choices.map((choice) => typeOf(description, choice)).join(' or ')
+  if (given.anyOf) return given.anyOf.map((choice) => typeOf(description, choice)).join(' or ')
   const type = Array.isArray(given.type) ? given.type.join(' or ') : (given.type ?? 'value')
   return given.format ? `${type} (${given.format})` : String(type)
 }
