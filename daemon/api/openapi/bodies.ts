@@ -35,6 +35,7 @@ import {
   rolesText,
   textFields,
 } from '../../../lib/internal.ts'
+import { time } from '../routes/filters.ts'
 import { address, contact, contactBodies, contactKey, groupFilters, name } from './contact-bodies.ts'
 import { schemasOf } from './fields.ts'
 import { arrayOf, flag, id, input, nullable, ref, type Schema } from './schema.ts'
@@ -50,9 +51,8 @@ const doubleOptIn = {
   description: 'Whether contacts join only after they follow the link of a confirmation mail. Default false.',
 }
 
-const time = {
-  type: 'string',
-  pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$`,
+const describedTime = {
+  ...time,
   description: 'ISO 8601 with an offset.',
   examples: ['2026-01-02T03:04:05Z'],
 } as const
@@ -224,12 +224,7 @@ export const bodySchemas = {
     },
     'role',
   ),
-  RecoverInput: input<RecoverInput>(
-    {
-      since: time,
-    },
-    'since',
-  ),
+  RecoverInput: input<RecoverInput>({ since: describedTime }, 'since'),
 } satisfies Readonly<Record<string, Schema>>
 
 /** The filters of a segment, in requests and in answers. */
@@ -243,8 +238,8 @@ export const segmentFilters: Schema = {
       description: 'Values of declared attributes.',
     },
     search: { type: 'string', description: 'Substring of the name or e-mail address.' },
-    created_after: time,
-    created_before: time,
+    created_after: describedTime,
+    created_before: describedTime,
   }),
   description: `A contact must match every filter. At most ${inputLimits.segmentBytes} bytes as JSON.`,
   examples: [{ tags: [3], attributes: { plan: 'pro' } }],

@@ -32,7 +32,8 @@ import {
   stepFields,
   testResultFields,
 } from '../../../lib/internal.ts'
-import { contactKey, groupFilters } from './contact-bodies.ts'
+import { time } from '../routes/filters.ts'
+import { address, contactKey, groupFilters } from './contact-bodies.ts'
 import { recordOf, schemasOf } from './fields.ts'
 import { arrayOf, id, input, nullable, record, ref, type Schema } from './schema.ts'
 
@@ -58,7 +59,7 @@ const content = {
 } as const
 const sender = {
   from_identity_id: { ...nullable(id), description: 'null: the first verified identity.' },
-  reply_to: nullable({ type: 'string', format: 'idn-email', maxLength: inputLimits.emailCharacters }),
+  reply_to: nullable(address),
 } as const
 
 const newsletterInput = {
@@ -96,13 +97,7 @@ export const sendingBodies = {
     { emails: { ...arrayOf({ type: 'string', format: 'idn-email' }), minItems: 1, maxItems: 10 } },
     'emails',
   ),
-  SendInput: input<SendInput>({
-    at: {
-      type: 'string',
-      pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$`,
-      description: 'ISO 8601 with an offset. Now when absent.',
-    },
-  }),
+  SendInput: input<SendInput>({ at: { ...time, description: 'ISO 8601 with an offset. Now when absent.' } }),
   ResumeInput: input<ResumeInput>({
     uncertain: { type: 'string', enum: ['skip', 'resend'], description: 'What to do with `uncertain` messages.' },
   }),

@@ -7,8 +7,8 @@ const ids = {
   maxItems: inputLimits.values,
 } as const
 
-/** The format of `created_after` and `created_before`. */
-const time = {
+/** Times in requests. */
+export const time = {
   type: 'string',
   pattern: String.raw`^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$`,
 } as const
