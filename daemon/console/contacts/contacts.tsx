@@ -1,10 +1,10 @@
 import { useEffect, useState } from 'preact/hooks'
+import { plural } from '../../progress.ts'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { NewButton } from '../parts/buttons.tsx'
 import { Empty, useLoad } from '../parts/load.tsx'
 import { Badge, Page, useQuery } from '../parts/page.tsx'
 import { type Column, Listing, timeColumn, usePage } from '../parts/table.tsx'
-import { number } from '../parts/time.tsx'
 import { may } from '../session.ts'
 import { CreateContact } from './create-contact.tsx'
 import { ExportButton } from './export-contacts.tsx'
@@ -36,7 +36,7 @@ export function Contacts() {
     >
       <ContactFilters />
       <p class="muted count" role="status">
-        {count.value ? `${number(count.value.count)} ${count.value.count === 1 ? 'contact' : 'contacts'}` : '\u00a0'}
+        {count.value ? plural(count.value.count, 'contact') : '\u00a0'}
       </p>
       <Listing of={{ ...contacts, reload }} empty={<NoContact hasFilter={key !== '{}'} />} columns={columns} />
       {isCreating && <CreateContact close={() => setCreating(false)} />}

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
+import { plural } from '../../progress.ts'
 import { answerOf, api, dataOf, RequestError, type Schemas } from '../api.ts'
 import { confirmAndRun } from '../parts/dialog.tsx'
 import type { SaveState } from '../parts/form.tsx'
@@ -132,11 +133,7 @@ function NewsletterView({ newsletter, set, reload }: NewsletterViewProps) {
         {started_at === null ? (
           <>
             <dt>Audience now</dt>
-            <dd>
-              {audience.value
-                ? `${number(audience.value.count)} ${audience.value.count === 1 ? 'contact' : 'contacts'}`
-                : '…'}
-            </dd>
+            <dd>{audience.value ? plural(audience.value.count, 'contact') : '…'}</dd>
           </>
         ) : (
           <>

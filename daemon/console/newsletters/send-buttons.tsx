@@ -1,10 +1,10 @@
 import type { Signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
+import { plural } from '../../progress.ts'
 import { api, dataOf, RequestError, type Schemas } from '../api.ts'
 import { confirm, confirmAndRun, Dialog } from '../parts/dialog.tsx'
 import { Field, Form, type SaveState, textOf } from '../parts/form.tsx'
 import { attempt, say } from '../parts/notice.tsx'
-import { number } from '../parts/time.tsx'
 import { whenSaved } from '../parts/unsaved.tsx'
 import { UncertainButtons } from './messages.tsx'
 
@@ -30,11 +30,7 @@ export function SendButtons({ newsletter, state, store }: SendButtonsProps) {
       const { count } = await dataOf(api.GET('/api/v1/newsletters/{newsletterId}/audience', path))
       const agreed = await confirm({
         title: 'Send this newsletter now?',
-        text: (
-          <p>
-            {number(count)} {count === 1 ? 'contact' : 'contacts'} will get it. Sent messages cannot be recalled.
-          </p>
-        ),
+        text: <p>{plural(count, 'contact')} will get it. Sent messages cannot be recalled.</p>,
         action: 'Send',
       })
       if (!agreed) return

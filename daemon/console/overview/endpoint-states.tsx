@@ -1,3 +1,4 @@
+import { plural } from '../../progress.ts'
 import type { Schemas } from '../api.ts'
 import { number } from '../parts/time.tsx'
 import { hooksPath } from '../session.ts'
@@ -10,11 +11,8 @@ export function EndpointStates({ states }: { states: Schemas['EndpointStates'] }
   return (
     <section class="states">
       <p>
-        <a href={hooksPath}>
-          {number(total)} {total === 1 ? 'endpoint' : 'endpoints'}
-        </a>
-        : {number(healthy)} healthy, {number(failing)} failing or off after failures, {number(switched_off)} switched
-        off.
+        <a href={hooksPath}>{plural(total, 'endpoint')}</a>: {number(healthy)} healthy, {number(failing)} failing or off
+        after failures, {number(switched_off)} switched off.
       </p>
       {failing > 0 && (
         <ul class="chips">
