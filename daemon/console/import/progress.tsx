@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { fieldMessages } from '../../cli-error.ts'
 import type { Schemas } from '../api.ts'
 import { save } from '../contacts/export-contacts.tsx'
@@ -51,12 +51,6 @@ function Failure({ of: { error, isDryRun } }: { of: Running }) {
 function Report({ report, of }: { report: Schemas['ImportReport']; of: Running }) {
   const place = useScroll(report)
   const { importNow } = of
-  const [isBusy, setBusy] = useState(false)
-  const start = async (run: () => Promise<void>) => {
-    setBusy(true)
-    await attempt(run)
-    setBusy(false)
-  }
   const { total, created, updated, skipped, refused, refused_rows: rows } = report
   const hasAccepted = total > refused
   const counts = [
@@ -71,7 +65,7 @@ function Report({ report, of }: { report: Schemas['ImportReport']; of: Running }
       <div class="head">
         <h2>{of.isDryRun ? 'Dry run: nothing was stored' : 'Imported'}</h2>
         {importNow && hasAccepted && (
-          <button type="button" class="primary" disabled={isBusy} onClick={() => start(importNow)}>
+          <button type="button" class="primary" onClick={() => attempt(importNow)}>
             Import these rows
           </button>
         )}
