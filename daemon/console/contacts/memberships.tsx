@@ -6,7 +6,7 @@ import { may } from '../session.ts'
 import { askedToConfirm } from './create-contact.tsx'
 
 type Contact = Schemas['Contact']
-type Change = (action: () => Promise<unknown>, done?: string) => Promise<boolean>
+export type Change = (action: () => Promise<unknown>, done?: string) => Promise<boolean>
 
 /** Puts the contact on a list. A list with double opt-in asks it first. */
 async function join({ email }: Contact, listId: number): Promise<void> {

@@ -3,8 +3,7 @@ import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { useLoad } from '../parts/load.tsx'
 import { may } from '../session.ts'
 import { tagsIn } from './create-contact.tsx'
-
-type Change = (action: () => Promise<unknown>, done: string) => Promise<boolean>
+import type { Change } from './memberships.tsx'
 
 export function ContactTags({ contact, change }: { contact: Schemas['Contact']; change: Change }) {
   const path = { params: { path: { contactId: contact.id } } }
