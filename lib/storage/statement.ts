@@ -4,7 +4,7 @@ import type { Dialect } from './dialect.ts'
 import type { Tables } from './tables.ts'
 import type { Transaction } from './transaction.ts'
 
-export type ParameterType = 'int' | 'text' | 'bool' | 'time' | 'json' | 'ints' | 'texts' | 'jsons' | 'rows'
+export type ParameterType = 'int' | 'text' | 'bool' | 'time' | 'json' | 'ints' | 'texts' | 'rows'
 
 /** A named parameter of a statement: its database type, and the TypeScript type of its values. */
 export interface Parameter<T> {

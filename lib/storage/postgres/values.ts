@@ -55,7 +55,6 @@ export const castOf: Readonly<Record<ParameterType, string>> = {
   json: 'json',
   ints: 'bigint[]',
   texts: 'text[]',
-  jsons: 'json[]',
   rows: 'json',
 }
 
@@ -63,7 +62,7 @@ export const castOf: Readonly<Record<ParameterType, string>> = {
 export function bindValue(type: ParameterType, value: unknown): unknown {
   if (type === 'text') return withoutNul(value as string)
   if (type === 'time') return clampTime(value as string)
-  if (type === 'texts' || type === 'jsons') return (value as readonly string[]).map(withoutNul)
+  if (type === 'texts') return (value as readonly string[]).map(withoutNul)
   if (type === 'rows')
     return JSON.stringify(value, (_, field) => (typeof field === 'string' ? withoutNul(field) : field))
   if (type === 'bool') return Boolean(value)

@@ -85,7 +85,7 @@ export const dialect: Dialect = {
     // better-sqlite3 binds numbers as REAL. FTS5 ignores REAL bounds on row ids, and JSON shows 7.0 instead of 7.
     if (type === 'int') return BigInt(value as number)
     if (type === 'bool') return value ? 1n : 0n
-    if (type === 'ints' || type === 'texts' || type === 'jsons') return JSON.stringify(value)
+    if (type === 'ints' || type === 'texts') return JSON.stringify(value)
     if (type === 'rows') return rowsAsArrays(value as readonly Readonly<Record<string, unknown>>[], columns)
     return value
   },
