@@ -4,7 +4,7 @@ import type { Context } from '../context.ts'
 import { fold } from '../parse.ts'
 import { filtersOfSegment } from '../segments/operations.ts'
 import type { SegmentFilters } from '../segments/schema.ts'
-import { firstTime, lastTime, type Timestamp } from '../time.ts'
+import { firstTime, lastTime } from '../time.ts'
 import type { FilterValues, Flags, Kind } from './listing-conditions.ts'
 import * as queries from './listing-queries.ts'
 import type { ContactFilters } from './schema.ts'
@@ -38,6 +38,8 @@ export async function resolveFilters(
   // Unknown ids match nothing. A filter with several values needs one that exists.
   if ([...lists, ...tags, ...topics].some((ids) => ids.length === 0)) return undefined
   const searches = [query.search, segment.search].filter(Boolean).map((text) => searchTerm(text!))
+  const times = (name: 'created_after' | 'created_before') =>
+    [query[name], segment[name]].filter((time) => time !== undefined).sort()
   const values: FilterValues = {
     lists: lists[0] ?? [],
     tags: tags[0] ?? [],
@@ -52,8 +54,8 @@ export async function resolveFilters(
     exclude_tags,
     search: searches[0] ?? '',
     more_search: searches[1] ?? '',
-    created_after: latest(query.created_after, segment.created_after) ?? firstTime,
-    created_before: earliest(query.created_before, segment.created_before) ?? lastTime,
+    created_after: times('created_after').at(-1) ?? firstTime,
+    created_before: times('created_before')[0] ?? lastTime,
   }
   const flags = {
     unsubscribed: query.include_unsubscribed,
@@ -126,15 +128,4 @@ export function hasCreatedFilter(values: FilterValues): boolean {
 export async function findOwnIds(ctx: Context, kind: Kind, ids: readonly number[]): Promise<number[]> {
   if (ids.length === 0) return []
   return (await queries.own[kind](ctx, { client_id: ctx.clientId, ids })).map(({ id }) => id)
-}
-
-function latest(...times: readonly (Timestamp | undefined)[]): Timestamp | undefined {
-  return times
-    .filter((time) => time !== undefined)
-    .sort()
-    .at(-1)
-}
-
-function earliest(...times: readonly (Timestamp | undefined)[]): Timestamp | undefined {
-  return times.filter((time) => time !== undefined).sort()[0]
 }
