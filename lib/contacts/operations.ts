@@ -11,6 +11,7 @@ import { parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { getTopic } from '../topics/operations.ts'
 import { raise } from '../webhooks/outbox.ts'
+import { markAllUnsubscribed } from './bulk-queries.ts'
 import { type ContactKey, contactIdOf, lockContact, requireContact } from './contact-key.ts'
 import { clearContact } from './deletion.ts'
 import { requireMayConfirm } from './double-opt-in.ts'
@@ -94,8 +95,8 @@ export async function unsubscribeContact(
   const { byContact } = parse(UnsubscribeOptions, options)
   return transact(ctx, async (tx) => {
     const id = await contactIdOf(tx, key)
-    const change = { client_id: tx.clientId, id, unsubscribed_at: now(tx), by_contact: byContact }
-    const changed = await queries.markUnsubscribed(tx, change)
+    const change = { client_id: tx.clientId, ids: [id], unsubscribed_at: now(tx), by_contact: byContact }
+    const [changed] = await markAllUnsubscribed(tx, change)
     const contact = await getContact(tx, id)
     if (!changed) return contact
     await audit(tx, 'contact.unsubscribed', id)

@@ -96,17 +96,6 @@ export const updateEmail = statement(
     db.updateTable('mailkeep_contact').set(changed).where('client_id', '=', client_id).where('id', '=', id),
 )
 
-/** Unsubscribes a subscribed contact. A second call finds no row and keeps the first time. */
-export const markUnsubscribed = statement({ ...contactKey, unsubscribed_at: time, by_contact: bool }, (db, p) =>
-  db
-    .updateTable('mailkeep_contact')
-    .set({ unsubscribed_at: p.unsubscribed_at, unsubscribed_by_contact: p.by_contact })
-    .where('client_id', '=', p.client_id)
-    .where('id', '=', p.id)
-    .where('unsubscribed_at', 'is', null)
-    .returning('id'),
-)
-
 /** Deletes the contact and returns what it was. Its memberships are deleted by cascade. */
 export const deleteContact = statement(contactKey, (db, p) =>
   db
