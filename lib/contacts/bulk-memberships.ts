@@ -7,7 +7,7 @@ import * as queries from './bulk-queries.ts'
 import { forgetRequests, type Joining, needsConfirmation, requestConfirmations } from './double-opt-in.ts'
 import type { ContactEvent } from './events.ts'
 
-/** @param isWanted Whether to find out which tags are new. @returns The events of new tags. */
+/** @param isWanted Whether to find out which tags are new. @returns The events of new tags, if they are wanted. */
 export async function addTagsToMany(
   tx: Tx,
   tags: ReadonlyMap<number, readonly string[]>,
@@ -19,12 +19,7 @@ export async function addTagsToMany(
   const pairs = [...tags].flatMap(([contact_id, names]) =>
     names.map((name) => ({ contact_id, tag_id: tagIds.get(fold(name))! })),
   )
-  const rows = { client_id: tx.clientId, pairs }
-  if (!isWanted) {
-    await queries.insertTagsOfContacts(tx, rows)
-    return []
-  }
-  const added = await queries.insertMissingTagsOfContacts(tx, rows)
+  const added = await queries.insertTagsOfContacts(tx, { client_id: tx.clientId, pairs }, { returning: isWanted })
   return added.map(({ contact_id, tag_id }) => ({ type: 'contact.tagged', contactId: contact_id, tagId: tag_id }))
 }
 

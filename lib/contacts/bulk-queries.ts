@@ -37,22 +37,14 @@ export const insertContacts = statement.all(
 
 const contactTag = { contact_id: int, tag_id: int }
 
-/** Adds tags to contacts. Skips tags that a contact already has. */
-export const insertTagsOfContacts = statement(
+/** Adds tags to contacts. With `returning` it returns those that were new to their contact. */
+export const insertTagsOfContacts = statement.all(
   { client_id: int, pairs: rows(contactTag) },
-  (_, p, dialect) => sql`
+  (_, p, dialect, on) => sql<{ contact_id: number; tag_id: number }>`
     insert into mailkeep_contact_tag (client_id, contact_id, tag_id)
     select ${p.client_id}, item.contact_id, item.tag_id from ${dialect.unnestRows(p.pairs, contactTag)} where true
-    on conflict do nothing`,
-)
-
-/** Same as `insertTagsOfContacts`, and returns the tags that were new to their contact. */
-export const insertMissingTagsOfContacts = statement.all(
-  { client_id: int, pairs: rows(contactTag) },
-  (_, p, dialect) => sql<{ contact_id: number; tag_id: number }>`
-    insert into mailkeep_contact_tag (client_id, contact_id, tag_id)
-    select ${p.client_id}, item.contact_id, item.tag_id from ${dialect.unnestRows(p.pairs, contactTag)} where true
-    on conflict do nothing returning contact_id, tag_id`,
+    on conflict do nothing ${on.returning ? sql`returning contact_id, tag_id` : sql``}`,
+  ['returning'],
 )
 
 /** Returns the contacts that are on the maximum number of lists, and not on this one. */
