@@ -53,11 +53,7 @@ export async function getContactSeries(ctx: Context, query: ContactSeriesQueryIn
   const { startsMs, fromMs, toMs, step } = stepsOf(ctx, range)
   const ranges = startsMs.map((ms) => ({ at: timestamp(ms), until: timestamp(ms + stepMs[step]) }))
   const counts = await countContactChanges(ctx, { client_id: ctx.clientId, steps: ranges })
-  const series = ranges.map(({ at }, n) => {
-    const { created, unsubscribed, deleted } = counts[n]!
-    const point = { created: Number(created), unsubscribed: Number(unsubscribed), deleted: Number(deleted) }
-    return { at: withOffset(at), ...point }
-  })
+  const series = ranges.map(({ at }, n) => ({ at: withOffset(at), ...counts[n]! }))
   return {
     from: withOffset(timestamp(fromMs)),
     to: withOffset(timestamp(toMs)),
