@@ -152,14 +152,13 @@ interface ImportRow {
   readonly line: number
   readonly entry: Entry
   /** The row as the file has it, if it was refused and results are wanted. */
-  readonly source?: unknown
+  readonly source: unknown
 }
 
 function importRowOf(ctx: Context, row: Row, options: RowOptions): ImportRow {
   const { line, source } = row
-  const kept = source === undefined ? {} : { source }
-  if (row.errors) return { line, entry: { refused: unreadableRow(row.errors) }, ...kept }
-  return { line, entry: importedEntry(ctx, row.input, row.state, options), ...kept }
+  if (row.errors) return { line, source, entry: { refused: unreadableRow(row.errors) } }
+  return { line, source, entry: importedEntry(ctx, row.input, row.state, options) }
 }
 
 function rowResult({ line, source }: ImportRow, outcome: RowOutcome): ImportRowResult {
