@@ -1,5 +1,5 @@
 /** Checks the rows of an import without writing. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { addressErased, findErased } from '../../consent/suppressions.ts'
 import { type Context, requirePublicUrl } from '../../context.ts'
 import type { List } from '../../lists/schema.ts'
@@ -67,5 +67,5 @@ export function dryRunner(
 
 /** 48 bits: less memory than the address, and a collision is very unlikely. */
 function hashOf(key: string): number {
-  return createHash('sha256').update(key).digest().readUIntBE(0, 6)
+  return hash('sha256', key, 'buffer').readUIntBE(0, 6)
 }
