@@ -61,7 +61,7 @@ export async function suppress(
   reason: Exclude<SuppressionReason, 'erased'>,
 ): Promise<{ suppression: Suppression; created: boolean }> {
   const email_key = fold(email)
-  const key = { client_id: tx.clientId, email_hash: tx.local.addresses.of(tx.clientId, email_key) }
+  const key = keyOf(tx, email_key)
   const row = await queries.insertSuppression(tx, { ...key, email, email_key, reason, created_at: now(tx) })
   if (!row) {
     const stored = await queries.findSuppression(tx, key)
@@ -87,8 +87,7 @@ export async function deleteSuppression(ctx: Context, id: number): Promise<void>
 
 /** Leaves only a hash of the address of an erased contact. */
 export async function suppressErased(tx: Tx, email: string): Promise<void> {
-  const email_hash = tx.local.addresses.of(tx.clientId, fold(email))
-  const row = await queries.saveErased(tx, { client_id: tx.clientId, email_hash, created_at: now(tx) })
+  const row = await queries.saveErased(tx, { ...keyOf(tx, fold(email)), created_at: now(tx) })
   await audit(tx, 'suppression.created', row!.id)
 }
 
@@ -99,8 +98,7 @@ export async function forgetAddress(tx: Tx, email: string): Promise<void> {
 
 /** @throws MailkeepError `validation_failed` on `email`: a contact with this address was erased and suppressed. */
 export async function refuseErased(tx: Tx, emailKey: string): Promise<void> {
-  const key = { client_id: tx.clientId, email_hash: tx.local.addresses.of(tx.clientId, emailKey) }
-  if ((await queries.findSuppression(tx, key))?.reason === 'erased') throw addressErased()
+  if ((await queries.findSuppression(tx, keyOf(tx, emailKey)))?.reason === 'erased') throw addressErased()
 }
 
 /** Returns those of the folded addresses that were erased and suppressed. Costs one statement if the client has none. */
@@ -125,9 +123,12 @@ export async function isAddressSuppressed(ctx: Context, email: string): Promise<
 
 /** Returns the suppression of an address; null if there is none. */
 export async function findSuppression(ctx: Context, email: string): Promise<Suppression | null> {
-  const key = { client_id: ctx.clientId, email_hash: ctx.local.addresses.of(ctx.clientId, fold(email)) }
-  const row = await queries.findSuppression(ctx, key)
+  const row = await queries.findSuppression(ctx, keyOf(ctx, fold(email)))
   return row ? suppressionFrom(row) : null
+}
+
+function keyOf({ clientId, local }: Context, emailKey: string) {
+  return { client_id: clientId, email_hash: local.addresses.of(clientId, emailKey) }
 }
 
 /** A condition on a statement: the folded address of a client must not be mailed. It costs one index seek. */
