@@ -13,7 +13,6 @@ import {
   Bootstrap,
   type Client,
   type ClientInput,
-  clientFrom,
   NewClient,
   type NewToken,
   NewTokenInput,
@@ -22,7 +21,6 @@ import {
   type Token,
   TokenFilter,
   type TokenInput,
-  tokenFrom,
 } from './schema.ts'
 import type { KnownToken } from './token-cache.ts'
 
@@ -48,7 +46,7 @@ export async function createClient(ctx: Context, input: ClientInput): Promise<Cl
 
 /** Returns all clients, by ascending id. */
 export async function listClients(ctx: Context): Promise<Client[]> {
-  return (await queries.listClients(ctx, {})).map(clientFrom)
+  return await queries.listClients(ctx, {})
 }
 
 /** @throws MailkeepError `not_found` */
@@ -56,7 +54,7 @@ export async function getClient(ctx: Context, id: number): Promise<Client> {
   requireId('clientId', id)
   const row = await queries.findClient(ctx, { id })
   if (!row) throw notFound('client')
-  return clientFrom(row)
+  return row
 }
 
 /** Renames a client. @throws MailkeepError `not_found`, `validation_failed` */
@@ -67,7 +65,7 @@ export async function renameClient(ctx: Context, id: number, input: ClientInput)
     const row = await queries.renameClient(tx, { id, name })
     if (!row) throw notFound('client')
     await audit(tx, 'client.updated', id, id)
-    return clientFrom(row)
+    return row
   })
 }
 
@@ -138,7 +136,7 @@ export async function createToken(ctx: Context, input: TokenInput): Promise<NewT
  */
 export async function listTokens(ctx: Context, filter: { clientId?: number } = {}): Promise<Token[]> {
   const { clientId } = parse(TokenFilter, filter)
-  return (await queries.listTokens(ctx, { client_id: clientId ?? null })).map(tokenFrom)
+  return await queries.listTokens(ctx, { client_id: clientId ?? null })
 }
 
 /**
@@ -216,7 +214,7 @@ export async function lockClient(tx: Tx): Promise<void> {
 async function addClient(tx: Tx, name: string): Promise<Client> {
   const row = await queries.insertClient(tx, { uuid: randomUUID(), name, created_at: now(tx) })
   await audit(tx, 'client.created', row!.id, row!.id)
-  return clientFrom(row!)
+  return row!
 }
 
 interface TokenToAdd {

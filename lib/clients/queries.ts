@@ -3,16 +3,18 @@ import { deleteRows } from '../jobs/batches.ts'
 import { int, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { Role } from './schema.ts'
 
+const clientColumns = ['id', 'uuid', 'name', 'created_at'] as const
+
 export const insertClient = statement({ uuid: text, name: text, created_at: time }, (db, row) =>
-  db.insertInto('mailkeep_client').values(row).returningAll(),
+  db.insertInto('mailkeep_client').values(row).returning(clientColumns),
 )
 
 export const listClients = statement.all({}, (db) =>
-  db.selectFrom('mailkeep_client').selectAll().where('deleted_at', 'is', null).orderBy('id'),
+  db.selectFrom('mailkeep_client').select(clientColumns).where('deleted_at', 'is', null).orderBy('id'),
 )
 
 export const findClient = statement({ id: int }, (db, p) =>
-  db.selectFrom('mailkeep_client').selectAll().where('id', '=', p.id).where('deleted_at', 'is', null),
+  db.selectFrom('mailkeep_client').select(clientColumns).where('id', '=', p.id).where('deleted_at', 'is', null),
 )
 
 /** Locks the client's row until the transaction ends. */
@@ -36,7 +38,7 @@ export const renameClient = statement({ id: int, name: text }, (db, p) =>
     .set({ name: p.name })
     .where('id', '=', p.id)
     .where('deleted_at', 'is', null)
-    .returningAll(),
+    .returning(clientColumns),
 )
 
 /** Hides the client immediately. Its rows are deleted in batches later. */
@@ -64,7 +66,7 @@ export const insertToken = statement(
 export const listTokens = statement.all({ client_id: nullable(int) }, (db, p) =>
   db
     .selectFrom('mailkeep_token')
-    .selectAll()
+    .select(['id', 'client_id', 'name', 'role', 'created_at', 'expires_at', 'last_used_at', 'revoked_at'])
     .where((eb) => eb.or([eb(p.client_id, 'is', null), eb('client_id', '=', p.client_id)]))
     .orderBy('id'),
 )

@@ -1,7 +1,6 @@
 import * as v from 'valibot'
 import { closedObject, Name } from '../parse.ts'
 import { described, Id, type RecordFields, recordFrom, Time } from '../record.ts'
-import type { Tables } from '../storage/tables.ts'
 import type { Timestamp } from '../time.ts'
 
 /** A tenant. */
@@ -146,22 +145,3 @@ const BearerToken = v.pipe(
 )
 
 export const Bootstrap = closedObject({ token: v.optional(BearerToken) })
-
-type StoredRow<T extends keyof Tables, K extends keyof Tables[T]> = { [P in K]: P extends 'id' ? number : Tables[T][P] }
-
-export function clientFrom(row: StoredRow<'mailkeep_client', 'id' | 'uuid' | 'name' | 'created_at'>): Client {
-  return { id: row.id, uuid: row.uuid, name: row.name, created_at: row.created_at }
-}
-
-export function tokenFrom(row: StoredRow<'mailkeep_token', keyof Token>): Token {
-  return {
-    id: row.id,
-    client_id: row.client_id,
-    name: row.name,
-    role: row.role,
-    created_at: row.created_at,
-    expires_at: row.expires_at,
-    last_used_at: row.last_used_at,
-    revoked_at: row.revoked_at,
-  }
-}
