@@ -1,12 +1,12 @@
 import { type Context, now } from '../context.ts'
 import { isMailkeepError, notFound } from '../errors.ts'
 import { deleteOlder } from '../jobs/operations.ts'
-import { mapPage, type Page, type PageInput, readPage } from '../page.ts'
-import { parse, requireId } from '../parse.ts'
+import { listPage, mapPage, type Page, type PageInput, type Range } from '../page.ts'
+import { requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { dayMs, msOf } from '../time.ts'
 import * as queries from './queries.ts'
-import { type Import, ImportQuery, importFrom } from './schema.ts'
+import { type Import, importFrom } from './schema.ts'
 
 export { deleteImportsOfClient } from './queries.ts'
 
@@ -33,13 +33,9 @@ export async function getImport(ctx: Context, id: number): Promise<Import> {
  *
  * @throws MailkeepError `validation_failed`
  */
-export async function listImports(ctx: Context, query: PageInput = {}): Promise<Page<Import>> {
-  const page = await readPage(
-    parse(ImportQuery, query),
-    ({ desc, ...range }) => queries.listImports(ctx, { client_id: ctx.clientId, ...range }, { desc }),
-    true,
-  )
-  return mapPage(page, (row) => toImport(ctx, row))
+export async function listImports(ctx: Context, query?: PageInput): Promise<Page<Import>> {
+  const read = (range: Range) => queries.listImports(ctx, { client_id: ctx.clientId, ...range }, range)
+  return mapPage(await listPage(query, read, true), (row) => toImport(ctx, row))
 }
 
 type StoredImport = NonNullable<Awaited<ReturnType<typeof queries.findImport>>>
@@ -75,10 +71,10 @@ export async function recordImport(
   { list_id, dry_run }: Pick<Import, 'list_id' | 'dry_run'>,
   progress: Progress,
 ): Promise<ImportRecorder> {
-  const id = await transact(ctx, (tx) =>
+  const inserted = await transact(ctx, (tx) =>
     queries.insertImport(tx, { client_id: tx.clientId, list_id, dry_run, started_at: now(tx) }),
   )
-  const recorded = { id: id!, ...countsOf(progress) }
+  const id = inserted!
   let running: Promise<void> | undefined
   let savedTotal = 0
   let savedMs = performance.now()
@@ -88,7 +84,7 @@ export async function recordImport(
     savedTotal = progress.total
     savedMs = performance.now()
     try {
-      await transact(ctx, (tx) => queries.updateProgress(tx, { ...recorded, ...countsOf(progress), seen_at: now(tx) }))
+      await transact(ctx, (tx) => queries.updateProgress(tx, { id, ...countsOf(progress), seen_at: now(tx) }))
     } catch (error) {
       ctx.logger.warn({ err: error, importId: id }, 'the progress of an import could not be stored')
     }
@@ -100,7 +96,7 @@ export async function recordImport(
   }
   const timer = setInterval(tick, progressIntervalMs).unref()
   return {
-    id: id!,
+    id,
     async finish(error, signal) {
       clearInterval(timer)
       await running
@@ -109,7 +105,7 @@ export async function recordImport(
           ? { status: 'finished' as const, error: null }
           : { status: 'failed' as const, error: codeOf(error, signal) }
       const seen_at = now(ctx)
-      await transact(ctx, (tx) => queries.finishImport(tx, { ...recorded, ...countsOf(progress), ...end, seen_at }))
+      await transact(ctx, (tx) => queries.finishImport(tx, { id, ...countsOf(progress), ...end, seen_at }))
     },
   }
 }

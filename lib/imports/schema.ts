@@ -1,6 +1,4 @@
 import * as v from 'valibot'
-import { pageFields } from '../page.ts'
-import { closedObject } from '../parse.ts'
 import { Count, described, Id, type RecordFields, recordFrom, Time } from '../record.ts'
 import type { Timestamp } from '../time.ts'
 
@@ -50,5 +48,3 @@ export const importFields: RecordFields<Import> = {
 }
 
 export const importFrom = recordFrom(importFields)
-
-export const ImportQuery = closedObject(pageFields)
