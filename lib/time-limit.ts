@@ -1,3 +1,16 @@
+/** Settles as the promise does, unless it takes longer. Then returns what `late` returns, or throws its error. */
+export async function inTime<T, L>(promise: T | Promise<T>, ms: number, late: () => L): Promise<T | L> {
+  let timer: NodeJS.Timeout | undefined
+  const limit = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms)
+  })
+  try {
+    return await Promise.race([promise, limit.then(late)])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /** A signal with a time limit. */
 export interface TimeLimit {
   readonly signal: AbortSignal

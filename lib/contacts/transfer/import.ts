@@ -9,6 +9,7 @@ import { getList } from '../../lists/operations.ts'
 import { parse } from '../../parse.ts'
 import { misuse } from '../../storage/transaction.ts'
 import { TurnLimit } from '../../time.ts'
+import { inTime } from '../../time-limit.ts'
 import { auditOnce } from '../audit-entries.ts'
 import { addEntries, type Entry } from '../bulk.ts'
 import { requireMayConfirm } from '../double-opt-in.ts'
@@ -266,19 +267,7 @@ async function* batchesOf(chunks: AsyncIterable<Row[]>, convert: (row: Row) => I
 async function settlesBy(promise: Promise<unknown>, dueMs: number): Promise<boolean> {
   const waitMs = dueMs - performance.now()
   if (waitMs <= 0) return false
-  let timer: NodeJS.Timeout | undefined
-  const due = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, waitMs, false)
-  })
-  const isSettled = promise.then(
-    () => true,
-    () => true,
-  )
-  try {
-    return await Promise.race([isSettled, due])
-  } finally {
-    clearTimeout(timer)
-  }
+  return (await inTime(Promise.allSettled([promise]), waitMs, () => undefined)) !== undefined
 }
 
 async function* bytesOf(source: Chunks): AsyncGenerator<Uint8Array> {

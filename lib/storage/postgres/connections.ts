@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { QueryResult } from 'kysely'
 import { closed, MailkeepError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
+import { inTime } from '../../time-limit.ts'
 import type { Connection, Query } from '../connection.ts'
 import { destroyed } from '../kysely-connection.ts'
 import { DatabaseError, sqlStateOf, toMailkeepError } from './database-errors.ts'
@@ -162,7 +163,7 @@ export class Connections {
       throw new MailkeepError('unavailable', 'Too many requests wait for the database: try again shortly.')
     }
     try {
-      return await inTime(this.#connect(), this.#limits.waitMs)
+      return await this.#connectInTime()
     } catch (error) {
       const unusable = destroyed(error)
       if (unusable) throw unusable
@@ -170,6 +171,16 @@ export class Connections {
         cause: error,
       })
     }
+  }
+
+  /** Limits the wait, because a host's pool may have no limit. Returns a late connection to the pool. */
+  #connectInTime(): Promise<PooledClient> {
+    const { waitMs } = this.#limits
+    const connecting = this.#connect()
+    return inTime(connecting, waitMs, () => {
+      connecting.then((client) => client.release()).catch(() => {})
+      throw new Error(`no connection was free within ${waitMs / 1000} s`)
+    })
   }
 
   /** While the server has no connection left, waits for one of this pool or of another program to be returned. */
@@ -215,26 +226,5 @@ export class Reader implements Connection {
         if (!canRetry || attempt >= maxReadAttempts) throw toMailkeepError(error)
       }
     }
-  }
-}
-
-/** Limits the wait for a connection, because a host's pool may have no limit. Returns a late connection to the pool. */
-async function inTime(connecting: Promise<PooledClient>, waitMs: number): Promise<PooledClient> {
-  let timer: NodeJS.Timeout | undefined
-  let late = false
-  const given = connecting.then((client) => {
-    if (late) client.release()
-    return client
-  })
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      late = true
-      reject(new Error(`no connection was free within ${waitMs / 1000} s`))
-    }, waitMs)
-  })
-  try {
-    return await Promise.race([given, timeout])
-  } finally {
-    clearTimeout(timer)
   }
 }

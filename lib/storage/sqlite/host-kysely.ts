@@ -1,5 +1,6 @@
 import type { Kysely, QueryResult } from 'kysely'
 import { closed, invalid, isMailkeepError, MailkeepError } from '../../errors.ts'
+import { inTime } from '../../time-limit.ts'
 import { pollingFeed } from '../change-feed.ts'
 import { type Connection, plainQuery, type Query } from '../connection.ts'
 import { type Database, type DatabaseSource, noLiveness } from '../database.ts'
@@ -108,16 +109,12 @@ class TimeLimitedReader implements Connection {
 
   async run<R>(query: Query): Promise<QueryResult<R>> {
     if (this.#closed) throw closed()
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(lockedTooLong()), groupLimits.lockMs)
-    })
     try {
-      return await Promise.race([this.#connection.run<R>(query), late])
+      return await inTime(this.#connection.run<R>(query), groupLimits.lockMs, () => {
+        throw lockedTooLong()
+      })
     } catch (error) {
       throw toMailkeepError(error)
-    } finally {
-      clearTimeout(timer)
     }
   }
 }
@@ -182,8 +179,7 @@ class HostTarget implements GroupTarget {
   /** Waits only 20 ms for the connection, so that the caller can enforce its own time limit between two attempts. */
   async #tryReserve(): Promise<ReservedConnection | undefined> {
     this.#reserving ??= this.#startReserving()
-    const late = new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), 20))
-    const reserved = await Promise.race([this.#reserving, late])
+    const reserved = await inTime(this.#reserving, 20, () => undefined)
     if (!reserved) return undefined
     this.#reserving = undefined
     clearTimeout(this.#releaseTimer)
