@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { QueryResult } from 'kysely'
 import { closed, MailkeepError } from '../../errors.ts'
@@ -203,7 +203,7 @@ export class Connections {
     const known = names.get(sql)
     if (known !== undefined) return known
     if (names.size >= maxPreparedStatements || sql.startsWith(customPlanMark)) return undefined
-    const name = `mailkeep_${createHash('sha256').update(sql).digest('base64url').slice(0, 22)}`
+    const name = `mailkeep_${hash('sha256', sql, 'base64url').slice(0, 22)}`
     names.set(sql, name)
     return name
   }
