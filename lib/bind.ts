@@ -3,7 +3,6 @@
  * `npm run reference` writes the types of these tables, with the operations' docstrings, to the files `api-types.ts`.
  */
 import * as v from 'valibot'
-import type { ClientsApi, TokensApi } from './api-types.ts'
 import * as attributes from './attributes/operations.ts'
 import * as audit from './audit/operations.ts'
 import { bind } from './bind-context.ts'
@@ -14,7 +13,6 @@ import * as clients from './clients/operations.ts'
 import * as portal from './clients/portal.ts'
 import { roles } from './clients/schema.ts'
 import * as suppressions from './consent/suppressions.ts'
-import type { LinksApi } from './contacts/api-types.ts'
 import * as batching from './contacts/batch.ts'
 import * as bounces from './contacts/bounces.ts'
 import * as bulk from './contacts/bulk.ts'
@@ -54,7 +52,7 @@ import * as webhooks from './webhooks/operations.ts'
 import * as recovery from './webhooks/recovery.ts'
 
 /** The tenants: `mailkeep.clients`. */
-const clientsApi = {
+export const clientsApi = {
   create: clients.createClient,
   list: clients.listClients,
   get: clients.getClient,
@@ -64,7 +62,7 @@ const clientsApi = {
 }
 
 /** The bearer tokens of the HTTP API: `mailkeep.tokens`. */
-const tokensApi = {
+export const tokensApi = {
   create: clients.createToken,
   list: clients.listTokens,
   revoke: clients.revokeToken,
@@ -80,7 +78,7 @@ const clientTokensApi = {
 }
 
 /** Links to the pages for contacts: `mailkeep.links` */
-const linksApi = { open: links.openLink }
+export const linksApi = { open: links.openLink }
 
 /** `mailkeep.forClient(id).auditLog` */
 const auditLogApi = { list: audit.listAuditLog }
@@ -211,18 +209,6 @@ const portalApi = { createLink: portal.createPortalLink }
 
 /** `mailkeep.forClient(id).stats` */
 const statsApi = { deliveries: statistics.getDeliverySeries, contacts: series.getContactSeries }
-
-export function bindClients(ctx: Context): ClientsApi {
-  return bind(ctx, clientsApi)
-}
-
-export function bindTokens(ctx: Context): TokensApi {
-  return bind(ctx, tokensApi)
-}
-
-export function bindLinks(ctx: Context): LinksApi {
-  return bind(ctx, linksApi)
-}
 
 /** Checks and copies a caller. @throws MailkeepError `validation_failed` on `caller` or one of its fields */
 export function checkCaller(given: Caller): Caller {

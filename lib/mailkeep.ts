@@ -1,7 +1,8 @@
 import { type AbortInput, AbortOptions } from './abort.ts'
 import type { ClientsApi, TokensApi } from './api-types.ts'
 import { Background } from './background.ts'
-import { bindClient, bindClients, bindLinks, bindTokens, checkCaller } from './bind.ts'
+import { bindClient, checkCaller, clientsApi, linksApi, tokensApi } from './bind.ts'
+import { bind } from './bind-context.ts'
 import { BoundedCache } from './bounded-cache.ts'
 import type { ClientMailkeep } from './client-api.ts'
 import { TokenCache } from './clients/token-cache.ts'
@@ -72,8 +73,6 @@ export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep
   }
 }
 
-type ResolvedOptions = MailkeepOptions & { logger: Logger; hostLogger: Logger | undefined; clock: Clock }
-
 /** An open mailkeep. `createMailkeep` returns one. */
 export class Mailkeep {
   /** The host's logger; undefined when the host passed none. */
@@ -91,7 +90,7 @@ export class Mailkeep {
   /** @internal Use `createMailkeep`. */
   constructor(
     storage: Database,
-    options: ResolvedOptions,
+    options: MailkeepOptions & { logger: Logger; hostLogger: Logger | undefined; clock: Clock },
     sealer: Context['sealer'],
     migrations: DatabaseSource['migrations'],
   ) {
@@ -136,9 +135,9 @@ export class Mailkeep {
     this.#ctx = ctx
     this.#background = new Background(ctx, options.sender ?? createSender(settings, clock, options.lookup))
     this.#health = new Health(ctx, this.#background.dispatcher, this.#background.mailer, migrations)
-    this.clients = bindClients(ctx)
-    this.tokens = bindTokens(ctx)
-    this.links = bindLinks(ctx)
+    this.clients = bind(ctx, clientsApi)
+    this.tokens = bind(ctx, tokensApi)
+    this.links = bind(ctx, linksApi)
   }
 
   /** @internal Checks that the encryption key is the database's key, and loads the key that it seals. */
@@ -181,7 +180,7 @@ export class Mailkeep {
     const ctx = { ...this.#ctx, storage, local: { ...local, tokens: new TokenCache(local.tokens) } }
     const forClient = (clientId: number, caller = ctx.caller) =>
       bindClient({ ...ctx, clientId, caller: checkCaller(caller) })
-    return { clients: bindClients(ctx), tokens: bindTokens(ctx), forClient }
+    return { clients: bind(ctx, clientsApi), tokens: bind(ctx, tokensApi), forClient }
   }
 
   /**
