@@ -88,6 +88,14 @@ export function invalid(field: string, message: string, cause?: unknown): Mailke
   return new MailkeepError('validation_failed', nameField(field, message), { errors: { [field]: [message] }, cause })
 }
 
+/** Returns a `validation_failed` error for several fields. Its message is that of the first one. */
+export function invalidFields(errors: FieldErrors): MailkeepError {
+  const fields = Object.keys(errors)
+  const first = nameField(fields[0]!, errors[fields[0]!]![0]!)
+  const message = fields.length === 1 ? first : `${first} (and more: see errors)`
+  return new MailkeepError('validation_failed', message, { errors })
+}
+
 /** Returns the same `not_found` error for missing records and for records of other clients. */
 export function notFound(what: string): MailkeepError {
   return new MailkeepError('not_found', `No such ${what}.`)

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { type FieldErrors, invalid, MailkeepError, nameField } from './errors.ts'
+import { type FieldErrors, invalid, invalidFields, type MailkeepError } from './errors.ts'
 import { inputLimits } from './limits.ts'
 import { lastMs } from './time.ts'
 import { unknownNameMessage, unknownNames } from './unknown-names.ts'
@@ -30,11 +30,7 @@ export function validationFailed(issues: readonly v.BaseIssue<unknown>[], whole:
     errors[field] ??= []
     errors[field].push(messageOf(issue))
   }
-  const fields = Object.keys(errors)
-  const first = nameField(fields[0]!, errors[fields[0]!]![0]!)
-  return new MailkeepError('validation_failed', fields.length === 1 ? first : `${first} (and more: see errors)`, {
-    errors,
-  })
+  return invalidFields(errors)
 }
 
 /** Returns the message of an issue. Valibot's default messages do not distinguish absent fields. */

@@ -1,4 +1,4 @@
-import { type FieldErrors, invalid, MailkeepError } from './errors.ts'
+import { invalid, invalidFields } from './errors.ts'
 
 /** Maximum names that one error lists. A megabyte of unknown names must not become four megabytes of errors. */
 const maxListedNames = 100
@@ -38,8 +38,5 @@ export function refuseUnknownNames(given: object, known: readonly string[]): voi
   const names = unknownNames(given, known)
   if (names.length === 0) return
   // Entries, not assignment: a name may be __proto__.
-  const errors: FieldErrors = Object.fromEntries(names.map((name) => [name, [unknownNameMessage(name, known)]]))
-  const first = unknownNameMessage(names[0]!, known)
-  const message = names.length === 1 ? first : `${first} (and more: see errors)`
-  throw new MailkeepError('validation_failed', message, { errors })
+  throw invalidFields(Object.fromEntries(names.map((name) => [name, [unknownNameMessage(name, known)]])))
 }
