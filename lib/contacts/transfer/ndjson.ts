@@ -1,12 +1,14 @@
 import { isUtf8 } from 'node:buffer'
+import { withCommas } from '../../limits.ts'
 import { fieldReader } from './columns.ts'
 import type { ReadOptions } from './csv.ts'
-import { maxBytesPerRow, type Row, tooLong, unreadable } from './row.ts'
+import { maxBytesPerRow, type Row, unreadable } from './row.ts'
 
 const lineFeed = 0x0a
 /** The bytes that are parsed before other work may run. They can be 2,000 lines that are not JSON, which take 40 ms. */
 const maxBytesPerRead = 4096
 const byteOrderMark = '\ufeff'
+const tooLong = `A row has at most ${withCommas(maxBytesPerRow)} bytes.`
 
 /**
  * Parses newline-delimited JSON (ndjson.org). Skips empty lines and lines of white space.
@@ -76,7 +78,8 @@ class Lines {
   #endLine(part: Uint8Array, rows: Row[]): void {
     this.#take(part)
     this.#line++
-    const row = this.#bytes > maxBytesPerRow ? tooLong(this.#line) : rowOf(Buffer.concat(this.#openLine), this.#line)
+    const isTooLong = this.#bytes > maxBytesPerRow
+    const row = isTooLong ? unreadable(this.#line, tooLong) : rowOf(Buffer.concat(this.#openLine), this.#line)
     if (row) rows.push(this.#convert(row))
     this.#openLine = []
     this.#bytes = 0

@@ -1,6 +1,5 @@
 import * as v from 'valibot'
 import type { FieldErrors } from '../../errors.ts'
-import { withCommas } from '../../limits.ts'
 import type { RowState } from './columns.ts'
 
 /** Formats of imports and exports: CSV (RFC 4180), or one JSON object per line (ndjson.org). */
@@ -30,8 +29,4 @@ export const maxBytesPerRow = 1024 * 1024
 
 export function unreadable(line: number, message: string, bytes = 0): Row {
   return { line, bytes, errors: { row: [message] } }
-}
-
-export function tooLong(line: number): Row {
-  return unreadable(line, `A row has at most ${withCommas(maxBytesPerRow)} bytes.`)
 }
