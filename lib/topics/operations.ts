@@ -84,8 +84,8 @@ export async function updateTopic(ctx: Context, id: number, input: TopicChangeIn
   const change = parse(TopicChange, input)
   return transact(ctx, async (tx) => {
     requireId('topicId', id)
-    await queries.lockTopic(tx, { client_id: tx.clientId, id })
-    const topic = await getTopic(tx, id)
+    const topic = await queries.lockTopic(tx, { client_id: tx.clientId, id })
+    if (!topic) throw notFound('topic')
     const { name = topic.name, description = topic.description } = change
     await auditUpdate(tx, 'topic.updated', id, change)
     return topicFrom((await queries.updateTopic(tx, { client_id: tx.clientId, id, name, description }))!)

@@ -43,7 +43,7 @@ export const listTopicsOfLists = statement.all(
 export const lockTopic = statement({ client_id: int, id: int }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_topic')
-    .select('id')
+    .select(['name', 'description'])
     .where('client_id', '=', p.client_id)
     .where('id', '=', p.id)
     .modifyEnd(dialect.forUpdate),
