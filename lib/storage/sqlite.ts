@@ -20,8 +20,6 @@ export type { CompactionReport } from './sqlite/compaction.ts'
 export type { FileReport } from './sqlite/copy.ts'
 export type { SqliteHandle, SqliteStatement } from './sqlite/handle.ts'
 
-type Handle = SqliteHandle
-
 export interface SqliteOptions {
   /** Path of better-sqlite3's native addon, or the loaded addon itself, where it is not beside its package. */
   readonly nativeBinding?: string | object
@@ -46,7 +44,7 @@ export function sqlite(source: string | SqliteHandle, options: SqliteOptions = {
 }
 
 async function open(
-  source: string | Handle,
+  source: string | SqliteHandle,
   options: SqliteOptions,
   logger: Logger,
   mayCreate: boolean,
@@ -58,7 +56,7 @@ async function open(
   if (!mayCreate && !inMemory && !existsSync(file)) {
     throw new MailkeepError('unavailable', `There is no database ${file}, and migrate: false does not create one.`)
   }
-  const ownHandles: Handle[] = []
+  const ownHandles: SqliteHandle[] = []
   const openHandle = () => {
     const handle = connect(file, options, inMemory)
     ownHandles.push(handle)
@@ -80,7 +78,7 @@ function processLocks(file: string, options: SqliteOptions): ProcessLocks {
   return new ProcessLocks(file, (path) => connect(path, options, false))
 }
 
-function connect(file: string, options: SqliteOptions, inMemory: boolean): Handle {
+function connect(file: string, options: SqliteOptions, inMemory: boolean): SqliteHandle {
   // The file holds personal data, so create it with mode 600 before SQLite uses the umask. Its log files copy the mode.
   // A file that exists is not opened: to close it would end the locks that this process has on it.
   if (!inMemory && !existsSync(file)) closeSync(openSync(file, 'a', 0o600))
@@ -92,7 +90,7 @@ function newHandle(
   file: string,
   { nativeBinding }: SqliteOptions,
   options: { readonly timeout: number; readonly fileMustExist?: boolean },
-): Handle {
+): SqliteHandle {
   return new BetterSqlite3(file, { ...options, ...(nativeBinding && { nativeBinding: nativeBinding as string }) })
 }
 
@@ -187,7 +185,7 @@ export function closeOff(file: string, options: SqliteOptions, use: () => void):
  */
 export function openRows(file: string, options: SqliteOptions = {}): RowSource & Disposable {
   requireSupportedNode()
-  let handle: Handle | undefined
+  let handle: SqliteHandle | undefined
   try {
     handle = newHandle(file, options, { fileMustExist: true, timeout: 0 })
     const rows = openRowSource(handle, file)
@@ -199,7 +197,7 @@ export function openRows(file: string, options: SqliteOptions = {}): RowSource &
   }
 }
 
-function onFile<T>(file: string, options: SqliteOptions, use: (handle: Handle) => T): T {
+function onFile<T>(file: string, options: SqliteOptions, use: (handle: SqliteHandle) => T): T {
   requireSupportedNode()
   try {
     const handle = newHandle(file, options, { fileMustExist: true, timeout: 2000 })
