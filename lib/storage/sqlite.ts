@@ -11,7 +11,7 @@ import { type CompactionReport, compactNow } from './sqlite/compaction.ts'
 import { copyInto, type FileReport, report } from './sqlite/copy.ts'
 import { databaseOn } from './sqlite/database.ts'
 import { damaged, isDamaged, isLocked } from './sqlite/database-errors.ts'
-import { checkSource, column, type SqliteHandle } from './sqlite/handle.ts'
+import { checkSource, type SqliteHandle, tablesIn } from './sqlite/handle.ts'
 import { ProcessLocks } from './sqlite/liveness.ts'
 import { requireSupportedNode } from './sqlite/node-version.ts'
 import { openRowSource } from './sqlite/rows.ts'
@@ -114,7 +114,7 @@ export function inspectFile(
   return onFile(file, options, (handle) => {
     const found = report(handle, sqliteMigrations, thorough)
     const applied = found.mailkeep ? sqliteMigrations.filter(({ name }) => !found.unapplied.includes(name)) : []
-    const tables = column(handle, `select name from sqlite_master where type = 'table'`)
+    const tables = tablesIn(handle)
     return { ...found, missingTables: tablesOf(applied).filter((name) => !tables.includes(name)) }
   })
 }
@@ -122,7 +122,7 @@ export function inspectFile(
 /** Whether a file has only foreign tables, except SQLite's and Litestream's. @throws MailkeepError `unavailable` */
 export function holdsForeignTables(file: string, options: SqliteOptions): boolean {
   return onFile(file, options, (handle) => {
-    const tables = handle.prepare(`select name from sqlite_master where type = 'table'`).pluck().all() as string[]
+    const tables = tablesIn(handle)
     if (tables.some((name) => name.startsWith('mailkeep_'))) return false
     return tables.some((name) => !/^(?:sqlite|_litestream)_/.test(name))
   })

@@ -1,5 +1,5 @@
 import type { Migration } from '../migrate.ts'
-import { column, type SqliteHandle } from './handle.ts'
+import { column, type SqliteHandle, tablesIn } from './handle.ts'
 
 /** A report on a database file. */
 export interface FileReport {
@@ -24,13 +24,13 @@ const mainTables = ['client', 'token', 'contact', 'tag', 'list', 'topic', 'ident
 /** @param thorough Whether to check the integrity of the whole file, which reads all of it. */
 export function report(handle: SqliteHandle, migrations: readonly Migration[], thorough: boolean): FileReport {
   const faults = thorough ? findFaults(handle) : []
-  const tables = new Set(column(handle, `select name from sqlite_master where type = 'table'`))
-  const mailkeep = tables.has('mailkeep_migration') && tables.has('mailkeep_setting')
+  const tables = tablesIn(handle)
+  const mailkeep = tables.includes('mailkeep_migration') && tables.includes('mailkeep_setting')
   if (!mailkeep) return { faults, mailkeep, unapplied: [], unknown: [], keyId: null, rows: {}, latest: null }
   const applied = new Set(column(handle, 'select name from mailkeep_migration'))
   const known = migrations.map(({ name }) => name)
   const keyId = column(handle, `select value from mailkeep_setting where name = 'encryption_key_id'`)
-  const existing = mainTables.filter((name) => tables.has(`mailkeep_${name}`))
+  const existing = mainTables.filter((name) => tables.includes(`mailkeep_${name}`))
   const latest = existing.flatMap((name) =>
     column(handle, `select created_at from mailkeep_${name} order by id desc limit 1`),
   )

@@ -34,6 +34,11 @@ export function column(handle: SqliteHandle, sql: string, ...values: unknown[]):
   return statement.all(...values).map(String)
 }
 
+/** Returns the names of all tables of a database. */
+export function tablesIn(handle: SqliteHandle): string[] {
+  return column(handle, `select name from sqlite_master where type = 'table'`)
+}
+
 /** SQLite would create a file of that name. */
 const url = /^(?:file:|sqlite3?:|[a-z][a-z\d+.-]*:\/\/)/i
 

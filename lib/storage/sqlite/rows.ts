@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import type { RowSource, SourceTable, Value } from '../row-source.ts'
-import { column, type SqliteHandle } from './handle.ts'
+import { column, type SqliteHandle, tablesIn } from './handle.ts'
 
 /** Tables of the search index. They are not copied, because the target database builds its own index. */
 const searchTables = /^mailkeep_search/
@@ -15,10 +15,7 @@ export function openRowSource(handle: SqliteHandle, file: string): RowSource {
   handle.pragma('wal_checkpoint(truncate)') // moves the write-ahead log into the file before its size is read
   handle.exec('begin exclusive')
   const { size, mtimeMs } = statSync(file)
-  const names = column(
-    handle,
-    `select name from sqlite_master where type = 'table' and name like 'mailkeep\\_%' escape '\\'`,
-  )
+  const names = tablesIn(handle).filter((name) => name.startsWith('mailkeep_'))
   const tables = names.filter((name) => name !== 'mailkeep_migration' && !searchTables.test(name))
   return {
     fingerprint: `${size} bytes of ${mtimeMs}`,
