@@ -40,9 +40,6 @@ const builder = new Kysely<Tables>({
   },
 })
 
-/**
- * All clients share one search index. A contact's row id is client × 2^40 + contact, so each client has an id range.
- */
 const clientSpan = sql.lit(searchClientSpan)
 
 /** Quotes text for an FTS5 query, so that it is taken literally. */
