@@ -24,7 +24,6 @@ interface DriverClient {
   readonly pipeline?: boolean
   query(query: DriverQuery): Promise<DriverResult>
   on(event: 'error', listener: (error: Error) => void): unknown
-  off(event: 'error', listener: (error: Error) => void): unknown
 }
 
 export interface PooledClient extends DriverClient {

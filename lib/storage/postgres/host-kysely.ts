@@ -66,8 +66,7 @@ class KyselyPool implements DriverPool {
         if (isBroken) void rollBackAndRelease(reserved)
         else reserved.release()
       },
-      on: nothing,
-      off: nothing,
+      on() {},
     }
   }
 
@@ -96,5 +95,3 @@ async function ask(connection: ReservedConnection, { text, values = [] }: Driver
   const { rows, numAffectedRows } = await queryPlainRows(connection, CompiledQuery.raw(text, values))
   return { rows, rowCount: Number(numAffectedRows ?? rows.length), command: text.toUpperCase() }
 }
-
-function nothing(): void {}
