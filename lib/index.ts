@@ -18,11 +18,7 @@ export type {
 export type { AttributeSettings, AttributeSettingsInput } from './attributes/schema.ts'
 export { type AuditEntry, type AuditQueryInput, type ChangeType, changeTypes } from './audit/schema.ts'
 export { type Unchecked, unchecked } from './bind-context.ts'
-export type {
-  ClientMailkeep,
-  ClientOperations,
-  SettingsApi,
-} from './client-api.ts'
+export type { ClientMailkeep, ClientOperations, SettingsApi } from './client-api.ts'
 export type { PortalLink, PortalLinkInput } from './clients/portal.ts'
 export type {
   Client,
@@ -100,10 +96,10 @@ export {
   type RateLimit,
 } from './errors.ts'
 export type { IdempotencyApi, IdempotentResult } from './idempotency/schema.ts'
-export type { IdentityProvider } from './identities/schema.ts'
 export {
   type Identity,
   type IdentityInput,
+  type IdentityProvider,
   type IdentityQueryInput,
   type IdentityStatus,
   identityStatuses,
