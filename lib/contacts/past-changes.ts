@@ -2,31 +2,28 @@
  * Keeps for 90 days the times of changes that contacts no longer show: the creation of an erased contact, and its
  * unsubscription; the unsubscription of a contact that is subscribed again. `series.ts` counts them too.
  */
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Context, Tx } from '../context.ts'
 import { deleteRows } from '../jobs/batches.ts'
 import { deleteOlder } from '../jobs/operations.ts'
-import type { Dialect } from '../storage/dialect.ts'
 import { int, ints, statement, time } from '../storage/statement.ts'
 import { dayMs } from '../time.ts'
 import { markAllSubscribed } from './bulk-queries.ts'
 
-const those = { client_id: int, ids: ints }
-
-type Slots = { readonly [Name in keyof typeof those]: RawBuilder<unknown> }
-
-type ChangeType = 'created' | 'unsubscribed'
-
 /** Inserts one row for each contact. Transactions would wait for a shared counter row. */
-function keep(type: ChangeType, p: Slots, dialect: Dialect) {
+function insertionOf(type: 'created' | 'unsubscribed') {
   const at = sql.ref(`${type}_at`)
-  return sql`insert into mailkeep_past_change (client_id, type, at) select ${p.client_id}, ${sql.lit(type)}, ${at}
-    from mailkeep_contact where client_id = ${p.client_id} and ${dialect.inList(sql.ref('id'), p.ids)} and ${at} is not null
-    order by id ${dialect.forUpdate}`
+  return statement(
+    { client_id: int, ids: ints },
+    (_, p, dialect) => sql`insert into mailkeep_past_change (client_id, type, at)
+      select ${p.client_id}, ${sql.lit(type)}, ${at} from mailkeep_contact
+      where client_id = ${p.client_id} and ${dialect.inList(sql.ref('id'), p.ids)} and ${at} is not null
+      order by id ${dialect.forUpdate}`,
+  )
 }
 
-const insertCreations = statement(those, (_, p, dialect) => keep('created', p, dialect))
-const insertUnsubscriptions = statement(those, (_, p, dialect) => keep('unsubscribed', p, dialect))
+const insertCreations = insertionOf('created')
+const insertUnsubscriptions = insertionOf('unsubscribed')
 
 /** Stores the creation times of these contacts. Call it before they are erased. */
 export function keepCreations(tx: Tx, ids: readonly number[]): void {
