@@ -144,8 +144,12 @@ export const deleteSuppression = statement.affected({ client_id: int, id: int },
   db.deleteFrom('mailkeep_suppression').where('client_id', '=', p.client_id).where('id', '=', p.id),
 )
 
-export const deleteByAddress = statement.affected({ client_id: int, email_key: text }, (db, p) =>
-  db.deleteFrom('mailkeep_suppression').where('client_id', '=', p.client_id).where('email_key', '=', p.email_key),
+export const deleteByAddress = statement.all({ client_id: int, email_key: text }, (db, p) =>
+  db
+    .deleteFrom('mailkeep_suppression')
+    .where('client_id', '=', p.client_id)
+    .where('email_key', '=', p.email_key)
+    .returning('id'),
 )
 
 export const deleteSuppressionsOfClient = deleteRows('mailkeep_suppression', 'client_id')

@@ -93,7 +93,8 @@ export async function suppressErased(tx: Tx, email: string): Promise<void> {
 
 /** Deletes the suppression that shows the address of an erased contact. */
 export async function forgetAddress(tx: Tx, email: string): Promise<void> {
-  await queries.deleteByAddress(tx, { client_id: tx.clientId, email_key: fold(email) })
+  const deleted = await queries.deleteByAddress(tx, { client_id: tx.clientId, email_key: fold(email) })
+  for (const { id } of deleted) await audit(tx, 'suppression.deleted', id)
 }
 
 /** @throws MailkeepError `validation_failed` on `email`: a contact with this address was erased and suppressed. */

@@ -181,6 +181,24 @@ overHttp('the audit log', (open) => {
     assert.equal((await newest()).type, 'contact.updated')
   })
 
+  test('shows the suppression that an erasure deletes with its address, also in a batch', async (t) => {
+    const { data } = await open(t)
+    for (const erase of [
+      (id: number) => data(204, 'DELETE', `/contacts/${id}`),
+      (id: number) => data(200, 'POST', '/contacts/batch', { body: { operations: [{ op: 'delete', id }] } }),
+    ]) {
+      const { id } = await data(200, 'POST', '/contacts', { body: { email: 'ada@example.org' } })
+      const suppression = await data(201, 'POST', '/suppressions', { body: { email: 'ADA@example.org' } })
+      await erase(id)
+      assert.deepEqual(await data(200, 'GET', '/suppressions'), [])
+      const log: Entry[] = await data(200, 'GET', '/audit-log', { query: { per_page: 2 } })
+      assert.deepEqual(log.map(({ type, target_id }) => [type, target_id]).toSorted(), [
+        ['contact.deleted', id],
+        ['suppression.deleted', suppression.id],
+      ])
+    }
+  })
+
   test('is filtered by token and type, alone and together, and paged', async (t) => {
     const { call, data } = await open(t)
     const made: { id: number; token: string }[] = []
