@@ -49,6 +49,13 @@ async function untilLocked(ask: (text: string) => Promise<unknown[]>): Promise<v
   )
 }
 
+async function assertNoDeadlock({ all, ask }: Awaited<ReturnType<typeof openSeveral>>): Promise<void> {
+  for (const mailkeep of all) await mailkeep.close() // closing flushes the deadlock statistics
+  assert.deepEqual(await ask('select deadlocks::int from pg_stat_database where datname = current_database()'), [
+    { deadlocks: 0 },
+  ])
+}
+
 const codeOf = (error: unknown) => (isMailkeepError(error) ? error.code : String(error))
 
 /** Like `hammer`, but returns the result or the error's code of each call. */
@@ -157,6 +164,19 @@ onPostgres('two daemons at the same time', () => {
     assert.deepEqual(await ask('select deadlocks::int from pg_stat_database where datname = current_database()'), [
       { deadlocks: 0 },
     ])
+  })
+
+  test('that exchange the addresses of two contacts are refused, without a deadlock', async (t) => {
+    const place = await openSeveral(t)
+    const { clients } = place
+    const emails = ['a@x.org', 'b@x.org']
+    const add = async (email: string) => (await clients[0]!.contacts.upsert({ email })).contact.id
+    const ids = [await add(emails[0]!), await add(emails[1]!)]
+    const results = await settleInParallel(clients, 40, (client, i) =>
+      client.contacts.changeEmail(ids[i % 2]!, { email: emails[(i + 1) % 2]! }),
+    )
+    assert.equal(count(results, 'validation_failed'), 40)
+    await assertNoDeadlock(place)
   })
 
   test('a tag name is created once; the other calls get an error', async (t) => {
