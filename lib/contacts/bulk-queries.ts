@@ -10,14 +10,15 @@ function contactsByEmail(locks: boolean) {
       .select([...storedColumns, 'email_key'])
       .where('client_id', '=', p.client_id)
       .where(dialect.inList(sql.ref('email_key'), p.email_keys))
-      .orderBy('email_key')
+      // SQLite locks no rows, and the order of the index needs no sorting.
+      .orderBy(dialect.concurrentWriters ? 'id' : 'email_key')
       .modifyEnd(locks ? dialect.forUpdate : sql``),
   )
 }
 
 export const listContactsByEmail = contactsByEmail(false)
 
-/** Locks contacts in a fixed order, so that two transactions cannot deadlock. */
+/** Locks contacts in the order of their ids, so that two transactions cannot deadlock. */
 export const lockContactsByEmail = contactsByEmail(true)
 
 const newContact = { uuid: text, email: text, email_key: text, ...textColumns, attributes: json, search: text }

@@ -23,7 +23,7 @@ export async function inTurn<T>(ctx: Context, signal: AbortSignal | undefined, s
 const lock = statement({ name: text }, (_, p, dialect) => dialect.lock!(p.name))
 
 /**
- * Lets one batch of a client run at a time. Two batches of the same contacts lock them in different orders and would
+ * Lets one batch of a client run at a time. Two batches of the same new contacts insert them in different orders and would
  * deadlock. A single save locks one contact, and needs no such lock.
  */
 export async function lockBatches(tx: Tx): Promise<void> {

@@ -512,6 +512,55 @@ onPostgres('while a transaction of the host is open', () => {
     assert.equal(await acme!.contacts.count(), 2)
   })
 
+  test('a batch and a merge change the same two contacts, without a deadlock', async (t) => {
+    const place = await openSeveral(t)
+    const [acme] = place.clients
+    const add = async (name: string) => (await acme!.contacts.upsert({ email: `${name}@example.org` })).contact.id
+    const [first, second] = [await add('z'), await add('a')]
+    const { client, commit } = await beginHosted(t, place)
+    await client.contacts.update(second, { name: 'Ada' })
+    const named = (name: string) => ({ op: 'update', email: `${name}@example.org`, plan: 'pro' }) as const
+    const updated = acme!.contacts.batch([named('z'), named('a')])
+    await untilLocked(place.ask)
+    const merged = acme!.contacts.merge(first, { into: second })
+    await until(
+      () => place.ask(lockWaits),
+      (rows) => rows.length > 1,
+    )
+    await commit()
+    assert.deepEqual(
+      (await updated).map(({ status }) => status),
+      ['updated', 'updated'],
+    )
+    assert.deepEqual((await merged).extra_attributes, { plan: 'pro' })
+    await assertNoDeadlock(place)
+  })
+
+  test('a batch creates a tag before its second step, and a contact changed there gets a new tag', async (t) => {
+    const place = await openSeveral(t)
+    const [acme] = place.clients
+    const { id } = (await acme!.contacts.upsert(address)).contact
+    await acme!.contacts.upsert({ email: 'ada@example.org' })
+    const { client, commit } = await beginHosted(t, place)
+    await client.contacts.update(id, { name: 'Ada' })
+    const tag = (email: string, name: string) => ({ op: 'tag', email, tags: [name] }) as const
+    const tagged = acme!.contacts.batch([
+      tag('ada@example.org', 'one'),
+      tag('ada@example.org', 'two'),
+      tag(address.email, 'two'),
+    ])
+    await untilLocked(place.ask)
+    await client.contacts.tag(id, { tags: ['three'] })
+    await commit()
+    assert.deepEqual(
+      (await tagged).map(({ status }) => status),
+      ['done', 'done', 'done'],
+    )
+    const { tags } = await acme!.contacts.get(id)
+    assert.deepEqual(tags.map(({ name }) => name).toSorted(), ['three', 'two'])
+    await assertNoDeadlock(place)
+  })
+
   test('an attribute is declared, and a contact changed there gets a new tag', async (t) => {
     const place = await openSeveral(t)
     const [acme] = place.clients
