@@ -20,10 +20,8 @@ import { deleteSegmentsOfClient } from './segments/operations.ts'
 import {
   deleteExpiredMessages,
   deleteSendingOfClient,
-  eraseMessagesOfContact,
-  moveEnrolmentsOfContact,
-  moveMessagesOfContact,
-  stopEnrolmentsOfErased,
+  eraseSendingOfContact,
+  moveSendingOfContact,
 } from './sending/deletion.ts'
 import { sequenceJobs } from './sending/enrolments.ts'
 import { newsletterJobs } from './sending/jobs.ts'
@@ -42,9 +40,9 @@ export const jobHandlers: JobHandlers = {
   ...tagJobs,
   ...listJobs,
   ...topicJobs,
-  ...contactJobs([eraseMessagesOfContact, stopEnrolmentsOfErased]),
+  ...contactJobs(eraseSendingOfContact),
   ...attributeJobs,
-  ...mergeJobs([moveEnrolmentsOfContact, moveMessagesOfContact]),
+  ...mergeJobs(moveSendingOfContact),
   ...searchPurgeJobs,
   ...endpointJobs,
   ...eventJobs,

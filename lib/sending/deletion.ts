@@ -1,4 +1,4 @@
-/** Stored jobs that delete what belongs to deleted records, and the retention of messages. */
+/** What follows when a record is deleted or a contact is merged, and the retention of messages. */
 import type { Context } from '../context.ts'
 import { deleteRows, inBatches } from '../jobs/batches.ts'
 import type { JobHandlers } from '../jobs/operations.ts'
@@ -6,9 +6,6 @@ import { deleteFinal, deleteOldest } from '../jobs/retention.ts'
 import * as messages from './message-queries.ts'
 import { deleteNewslettersOfClient } from './newsletter-queries.ts'
 import * as sequences from './sequence-queries.ts'
-
-export { eraseMessagesOfContact, moveMessagesOfContact } from './message-queries.ts'
-export { moveEnrolmentsOfContact, stopEnrolmentsOfErased } from './sequence-queries.ts'
 
 export const clearNewsletter = 'clear newsletter'
 export const clearSequence = 'clear sequence'
@@ -24,6 +21,20 @@ export const deleteSendingOfClient = [
   sequences.deleteEnrolmentsOfClient,
   deleteNewslettersOfClient,
   sequences.deleteSequencesOfClient,
+]
+
+/** The steps that erase what an erased contact was sent. */
+export const eraseSendingOfContact = [messages.eraseMessagesOfContact, sequences.stopEnrolmentsOfErased]
+
+/**
+ * The steps of a merge, in this order. Enrolments that are not moved stop, because the other contact has one that continues.
+ * The person gets each newsletter once.
+ */
+export const moveSendingOfContact = [
+  sequences.moveEnrolments,
+  sequences.stopEnrolmentsOfErased,
+  messages.releaseRepeated,
+  messages.moveMessages,
 ]
 
 const deleteOldestMessages = deleteOldest('mailkeep_message', deleteFinal('mailkeep_message'))

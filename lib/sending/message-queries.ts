@@ -94,7 +94,7 @@ export const eraseMessagesOfContact: BatchStep = statement.affected(
  * Takes a pending message from the contact that stays if the merged contact got the same newsletter, or is getting it. It is
  * skipped then. One that is being handed over may still be sent, but is not tried again. If both are, the outcome is open.
  */
-const releaseRepeated = moveRows(
+export const releaseRepeated = moveRows(
   (p) => sql`update mailkeep_message set contact_id = null, error = null
     where status = 'pending' and id in (select other.id
       from mailkeep_message as own cross join mailkeep_message as other
@@ -109,7 +109,7 @@ const releaseRepeated = moveRows(
  * are: the enrolment of the merged contact was not moved before this. A message that is not moved belongs to no contact, so it
  * says nothing about the contact either.
  */
-const moveMessages = moveRows((p) => {
+export const moveMessages = moveRows((p) => {
   const isMoved = sql`not exists (select 1 from mailkeep_message as other
       where other.newsletter_id = mailkeep_message.newsletter_id and other.contact_id = ${p.into})
     and not (status = 'pending' and exists (select 1 from mailkeep_enrolment as e
@@ -119,13 +119,6 @@ const moveMessages = moveRows((p) => {
       provider_message_id = case when ${isMoved} then provider_message_id end
     where id in (${ofContact(p)})`
 })
-
-/** Moves the messages of a merged contact to the one that stays. The person gets each newsletter once. */
-export const moveMessagesOfContact: BatchStep = async (tx, batch) => {
-  const released = await releaseRepeated(tx, batch)
-  if (released === batch.limit) return released
-  return released + (await moveMessages(tx, { ...batch, limit: batch.limit - released }))
-}
 
 export const deleteMessagesOfNewsletter = deleteRows('mailkeep_message', 'newsletter_id')
 export const deleteMessagesOfSequence = deleteRows('mailkeep_message', 'sequence_id')

@@ -251,18 +251,12 @@ export const stopEnrolmentsOfErased: BatchStep = statement.affected(
   (_, p) => sql`update mailkeep_enrolment set ${stop}, reason = 'erased' where id in (${ofContact(p)})`,
 )
 
-const moveEnrolments = moveRows(
+/** Moves the enrolments of a merged contact in sequences where the contact that stays has none. */
+export const moveEnrolments = moveRows(
   (p) => sql`update mailkeep_enrolment set contact_id = ${p.into} where id in (select id from mailkeep_enrolment as own
     where own.contact_id = ${p.target} and not exists (select 1 from mailkeep_enrolment as other
       where other.sequence_id = own.sequence_id and other.contact_id = ${p.into}) limit ${p.limit})`,
 )
-
-/** Moves the enrolments of a merged contact. Where the other contact has one, that one continues. */
-export const moveEnrolmentsOfContact: BatchStep = async (tx, batch) => {
-  const moved = await moveEnrolments(tx, batch)
-  if (moved === batch.limit) return moved
-  return moved + (await stopEnrolmentsOfErased(tx, { ...batch, limit: batch.limit - moved }))
-}
 
 export const deleteEnrolmentsOfClient: BatchStep = statement.affected(
   batch,
