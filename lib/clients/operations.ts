@@ -5,6 +5,7 @@ import { invalid, notFound } from '../errors.ts'
 import { type BatchStep, inBatches } from '../jobs/batches.ts'
 import { deleteOlder, type JobHandlers, runOrEnqueue } from '../jobs/operations.ts'
 import { parse, requireId } from '../parse.ts'
+import { saveSetting } from '../storage/settings.ts'
 import { transact } from '../storage/transaction.ts'
 import { dayMs, lastMs, msOf, timestamp } from '../time.ts'
 import { readSession } from './portal.ts'
@@ -105,7 +106,7 @@ export async function bootstrap(
   const { token } = parse(Bootstrap, input)
   return transact(ctx, async (tx) => {
     if (await queries.findAnyClient(tx, {})) return undefined
-    await queries.lockFirstClient(tx, {})
+    await saveSetting(tx, { name: 'first_client', value: '' }) // locks the row until the commit
     if (await queries.findAnyClient(tx, {})) return undefined // another daemon may have just created it
     const client = await addClient(tx, 'default')
     return {

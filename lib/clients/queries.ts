@@ -22,14 +22,6 @@ export const lockClient = statement({ id: int }, (db, p, dialect) =>
   db.selectFrom('mailkeep_client').select('id').where('id', '=', p.id).modifyEnd(dialect.forUpdate),
 )
 
-/** Locks a row, so that two processes cannot both create the first client. */
-export const lockFirstClient = statement({}, (db) =>
-  db
-    .insertInto('mailkeep_setting')
-    .values({ name: 'first_client', value: '' })
-    .onConflict((c) => c.column('name').doUpdateSet({ value: '' })),
-)
-
 export const findAnyClient = statement({}, (db) => db.selectFrom('mailkeep_client').select('id').limit(1))
 
 export const renameClient = statement({ id: int, name: text }, (db, p) =>

@@ -1,8 +1,8 @@
 /** Keys that the database stores, sealed with the encryption key. Unlike derived keys they outlive its rotation. */
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import type { Context, Tx } from '../context.ts'
+import { ensureSetting, findSetting, saveSetting } from '../storage/settings.ts'
 import { transact } from '../storage/transaction.ts'
-import { findSetting, insertSetting, saveSetting } from './encryption-key.ts'
 
 /** The names of all stored keys. */
 const names = ['address_hash_key', 'link_key'] as const
@@ -18,12 +18,8 @@ export async function loadStoredKey(
   create: () => Buffer = () => randomBytes(32),
 ): Promise<KeyObject> {
   return transact(ctx, async (tx) => {
-    let stored = await findSetting(tx, { name })
-    if (!stored) {
-      await insertSetting(tx, { name, value: tx.sealer.seal(create().toString('base64'), name) })
-      stored = await findSetting(tx, { name })
-    }
-    return createSecretKey(tx.sealer.openOnce(stored!.value, name), 'base64')
+    const sealed = await ensureSetting(tx, name, () => tx.sealer.seal(create().toString('base64'), name))
+    return createSecretKey(tx.sealer.openOnce(sealed, name), 'base64')
   })
 }
 

@@ -2,6 +2,7 @@ import { MailkeepError } from '../errors.ts'
 import { type Clock, timestamp } from '../time.ts'
 import { plainQuery } from './connection.ts'
 import type { Database } from './database.ts'
+import { findSetting } from './settings.ts'
 import { type Scope, statement, text, time } from './statement.ts'
 import type { Transaction } from './transaction.ts'
 
@@ -92,10 +93,6 @@ function apply(storage: Database, { name, statements }: Migration, now: Clock): 
 
 /** Name of the setting that exists while rows are being copied into the database. Its value is the progress. */
 export const copySetting = 'copy'
-
-const findSetting = statement({ name: text }, (db, p) =>
-  db.selectFrom('mailkeep_setting').select('name').where('name', '=', p.name),
-)
 
 /**
  * Refuses a database whose copy is incomplete.

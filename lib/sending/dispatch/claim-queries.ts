@@ -201,17 +201,13 @@ export const listDueEnrolments = statement.all(
     order by e.due_at limit ${p.limit} ${locked('e', dialect)}`,
 )
 
-/** Locks the pace, which all processes share. Its value is JSON. */
+/** The name of the setting with the pace, which all processes share. Its value is JSON. */
+export const paceSetting = 'mail_pace'
+
 export const lockPace = statement(
   {},
   (_, __, dialect) => sql<{ value: string }>`
-    select value from mailkeep_setting where name = 'mail_pace' ${dialect.forUpdate}`,
-)
-
-export const savePace = statement(
-  { value: text },
-  (_, p) => sql`insert into mailkeep_setting (name, value) values ('mail_pace', ${p.value})
-    on conflict (name) do update set value = excluded.value`,
+    select value from mailkeep_setting where name = ${sql.lit(paceSetting)} ${dialect.forUpdate}`,
 )
 
 export const skipMessages = statement({ ids: ints, reason: word<SkipReason>() }, (db, p, dialect) =>

@@ -2,11 +2,12 @@ import type { Context, Tx } from '../../context.ts'
 import { Loop } from '../../dispatch/loop.ts'
 import type { DueWork, InFlight, LoopWork, Recorded, TasksInFlight } from '../../dispatch/work.ts'
 import { isMailkeepError, type MailkeepError } from '../../errors.ts'
+import { saveSetting } from '../../storage/settings.ts'
 import { dueMsOf, earliest, msOf, timestamp } from '../../time.ts'
 import { allowsUnverified, type MailSettings } from '../settings.ts'
 import { isUncertainError, type MailTransport } from '../transport.ts'
 import { type ClaimedMessage, claimMessages } from './claim.ts'
-import { claims, type ExpiredMessage, listCampaigns, lockPace, savePace } from './claim-queries.ts'
+import { claims, type ExpiredMessage, listCampaigns, lockPace, paceSetting } from './claim-queries.ts'
 import { Composer } from './compose.ts'
 import { type Campaign, Pace, type Party } from './pace.ts'
 import {
@@ -165,7 +166,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
   }
 
   #savePace(tx: Tx, party: Party): void {
-    tx.transaction.defer(savePace(tx, { value: JSON.stringify(this.#pace.state()) }))
+    tx.transaction.defer(saveSetting(tx, { name: paceSetting, value: JSON.stringify(this.#pace.state()) }))
     tx.transaction.afterCommit(() => this.#pace.sent(party))
   }
 
