@@ -1,8 +1,6 @@
 /** The mail that asks a contact to confirm a subscription (double opt-in). */
+import type { PageLanguage } from '../pages/schema.ts'
 import { escapeHtml, oneLine } from './escape.ts'
-
-export const mailLanguages = ['en', 'de', 'fr', 'es'] as const
-type MailLanguage = (typeof mailLanguages)[number]
 
 interface ConfirmationMailInput {
   readonly clientName: string
@@ -18,7 +16,7 @@ interface Texts {
   readonly ignore: string
 }
 
-const texts: Readonly<Record<MailLanguage, Texts>> = {
+const texts: Readonly<Record<PageLanguage, Texts>> = {
   en: {
     subject: (list) => `Please confirm your subscription to ${list}`,
     request: (list, client) => `You asked to receive ${list} from ${client}. Please confirm that this is your address.`,
@@ -49,7 +47,7 @@ const texts: Readonly<Record<MailLanguage, Texts>> = {
 }
 
 /** Returns the mail in a language. Names of lists and clients are data: they are escaped, and cannot add lines. */
-export function confirmationMail(language: MailLanguage, input: ConfirmationMailInput) {
+export function confirmationMail(language: PageLanguage, input: ConfirmationMailInput) {
   const { subject, request, button, ignore } = texts[language]
   const list = oneLine(input.listName)
   const client = oneLine(input.clientName)

@@ -1,14 +1,15 @@
 /** The mail that asks for a confirmation, in every language. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { confirmationMail, mailLanguages } from '../../lib/sending/confirmation-mail.ts'
+import { pageLanguages } from '../../lib/index.ts'
+import { confirmationMail } from '../../lib/sending/confirmation-mail.ts'
 import { toPlainText } from '../../lib/sending/plain-text.ts'
 
 const confirmUrl = 'https://mail.example.org/c/TOKEN/confirm?a=1&b=2'
 
 describe('the confirmation mail', () => {
   test('differs by language, and names list, client and link in each', () => {
-    const mails = mailLanguages.map((language) => {
+    const mails = pageLanguages.map((language) => {
       const mail = confirmationMail(language, { clientName: 'Acme', listName: 'Weekly', confirmUrl })
       assert.match(mail.subject, /Weekly/)
       for (const shown of [mail.text, toPlainText(mail.html)]) {
