@@ -32,7 +32,7 @@ export const findNewsletter = statement(key, (db, p) =>
 export const lockNewsletter = statement(key, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_newsletter')
-    .select([...columns, 'segment_filters', 'is_prepared', 'is_announced'])
+    .select([...columns, 'segment_filters'])
     .where('client_id', '=', p.client_id)
     .where('id', '=', p.id)
     .modifyEnd(dialect.forUpdate),

@@ -189,11 +189,11 @@ export async function countAudience(ctx: Context, id: number): Promise<{ count: 
 }
 
 /** Locks the newsletter. @throws MailkeepError `not_found` */
-export async function lockNewsletter(tx: Tx, id: number) {
+export async function lockNewsletter(tx: Tx, id: number): Promise<Newsletter> {
   requireId('newsletterId', id)
   const row = await queries.lockNewsletter(tx, { client_id: tx.clientId, id })
   if (!row) throw notFound('newsletter')
-  return { ...newsletterFrom(row), is_prepared: Boolean(row.is_prepared), is_announced: Boolean(row.is_announced) }
+  return newsletterFrom(row)
 }
 
 /** Tokens of members change drafts only. */
