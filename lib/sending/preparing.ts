@@ -41,11 +41,7 @@ export async function lockRecipients(tx: Tx, { shared }: { readonly shared: bool
 }
 
 /** Starts a newsletter. The first batch of messages is written in this transaction, which has locked the recipients. */
-export async function startNow(
-  tx: Tx,
-  { id }: { readonly id: number },
-  identityId: number | null,
-): Promise<Newsletter> {
+export async function startNow(tx: Tx, id: number, identityId: number | null): Promise<Newsletter> {
   const started_at = now(tx)
   const change = { ...unchangedState(tx, id), status: 'sending' as const, from_identity_id: identityId, started_at }
   const { audience } = newsletterFrom((await queries.updateState(tx, change))!)
@@ -68,7 +64,7 @@ export async function startScheduled(tx: Tx, { targetId: id }: Job): Promise<Job
   if (newsletter.scheduled_at! > now(tx)) return continueJob(undefined, msOf(newsletter.scheduled_at!) + 1)
   try {
     const sender = await requireReady(tx, { ...newsletter, audience: JSON.parse(newsletter.audience) })
-    await startNow(tx, newsletter, sender.id)
+    await startNow(tx, id, sender.id)
   } catch (error) {
     if (!isMailkeepError(error) || error.code === 'unavailable') throw error
     await queries.updateState(tx, { ...unchangedState(tx, id), status: 'failed', error: error.message })

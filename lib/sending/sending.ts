@@ -40,7 +40,7 @@ export async function sendNewsletter(ctx: Context, id: number, input: SendInput 
     await audit(tx, 'newsletter.started', id)
     if (startsNow) {
       await queries.clearSchedule(tx, { client_id: tx.clientId, id })
-      return await startNow(tx, newsletter, sender.id)
+      return await startNow(tx, id, sender.id)
     }
     const row = await queries.updateState(tx, {
       ...unchangedState(tx, id),

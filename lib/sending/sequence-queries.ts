@@ -193,11 +193,8 @@ export const saveProgress = statement.affected(
 )
 
 /** Waits for the outcome of the message of the step. */
-export const setUnderWay = statement({ ids: ints }, (db, p, dialect) =>
-  db
-    .updateTable('mailkeep_enrolment')
-    .set({ due_at: null })
-    .where(dialect.inList(sql.ref('id'), p.ids)),
+export const setUnderWay = statement({ id: int }, (db, p) =>
+  db.updateTable('mailkeep_enrolment').set({ due_at: null }).where('id', '=', p.id),
 )
 
 interface Waiting extends Progress {

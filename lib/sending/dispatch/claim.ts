@@ -280,7 +280,7 @@ async function claimStep(
     claimed_at: message.created_at,
     lease_until: leaseEnd(tx, tx.local.mail.settings.timeoutSeconds),
   })
-  await setUnderWay(tx, { ids: [enrolment.id] })
+  await setUnderWay(tx, { id: enrolment.id })
   return { id: id!, uuid: message.uuid, campaign, stepId, version, attempt: 1, claim, contact, envelope }
 }
 
