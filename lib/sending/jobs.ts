@@ -1,14 +1,6 @@
 /** The stored jobs of newsletters, and what sending does in the transactions of other slices. */
-import type { Context, Local, Tx } from '../context.ts'
-import {
-  continueJob,
-  done,
-  type Job,
-  type JobHandlers,
-  type JobResult,
-  maxRowsPerBatch,
-  nextJobMs,
-} from '../jobs/operations.ts'
+import type { Local, Tx } from '../context.ts'
+import { continueJob, done, type Job, type JobHandlers, type JobResult, maxRowsPerBatch } from '../jobs/operations.ts'
 import { refuseWhileChoosing } from './audience.ts'
 import { awaitConfirmationMail } from './confirming.ts'
 import { deletionJobs } from './deletion.ts'
@@ -38,11 +30,6 @@ export const sendingHooks = {
   onMerge: prepareMerged,
   onConfirmationRequests: awaitConfirmationMail,
 } satisfies Partial<Local>
-
-/** @returns When the next newsletter is scheduled, in milliseconds since 1970; undefined when none is. */
-export function nextStartMs(ctx: Context): Promise<number | undefined> {
-  return nextJobMs(ctx, [startNewsletter])
-}
 
 /** Skips the pending messages of a cancelled newsletter. */
 async function skipBatch(tx: Tx, { targetId: newsletter_id }: Job): Promise<JobResult> {

@@ -10,17 +10,9 @@ import { requireAudience } from './audience.ts'
 import type { Content, ContentVariables, fieldsWithoutLink } from './content.ts'
 import type { Audience } from './schema.ts'
 import { allowsUnverified } from './settings.ts'
-import type { MailTransport } from './transport.ts'
 
 const noTransport =
   'Sending is not set up: set MAILKEEP_MAIL_TRANSPORT, or the option mail.transport of createMailkeep.'
-
-/** @throws MailkeepError `validation_failed` on `mail`: there is no transport. */
-function requireTransport({ local }: Context): MailTransport {
-  const { transport } = local.mail.settings
-  if (!transport) throw invalid('mail', noTransport)
-  return transport
-}
 
 /** Who a message is from. */
 interface MailSender extends Pick<Identity, 'name' | 'email'> {
@@ -65,7 +57,7 @@ export async function requireSendable(
 ): Promise<MailSender> {
   await requireContent(ctx, newsletter)
   const identity = await requireSender(ctx, newsletter.from_identity_id)
-  requireTransport(ctx)
+  if (!ctx.local.mail.settings.transport) throw invalid('mail', noTransport)
   requirePublicUrl(ctx)
   return identity
 }

@@ -5,7 +5,7 @@ import { isMailkeepError, type MailkeepError } from '../../errors.ts'
 import { saveSetting } from '../../storage/settings.ts'
 import { dueMsOf, earliest, msOf, timestamp } from '../../time.ts'
 import { allowsUnverified, type MailSettings } from '../settings.ts'
-import { isUncertainError, type MailTransport } from '../transport.ts'
+import { isUncertainError, type MailMessage } from '../transport.ts'
 import { type ClaimedMessage, claimMessages } from './claim.ts'
 import { claims, type ExpiredMessage, listCampaigns, lockPace, paceSetting } from './claim-queries.ts'
 import { Composer } from './compose.ts'
@@ -206,7 +206,7 @@ function isOfContent(error: unknown): error is MailkeepError {
 /** Hands the message over, and aborts it after the timeout. */
 export async function handOver(
   { transport, timeoutSeconds }: MailSettings,
-  message: Parameters<MailTransport['send']>[0],
+  message: MailMessage,
   controller: AbortController,
 ): Promise<Outcome> {
   const timeoutMs = timeoutSeconds * 1000

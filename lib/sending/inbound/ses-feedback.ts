@@ -21,16 +21,13 @@ const SesMessage = v.object({
   complaint: v.optional(v.object({ complaintFeedbackType: v.nullish(v.string()), complainedRecipients: Recipients })),
 })
 
-/** Returned for a message without feedback. */
-const nothing: readonly Feedback[] = []
-
 /**
  * Returns the hard bounces and complaints in a message of SES. Temporary bounces and reports that a mail is no spam have
  * no effect. The client is in the header `Feedback-ID`, so SES must be set to include the original headers.
  */
 export function feedbackOf(message: string): readonly Feedback[] {
   const parsed = v.safeParse(SesMessage, parseJson(message))
-  if (!parsed.success) return nothing
+  if (!parsed.success) return []
   const { notificationType, eventType = notificationType, mail, bounce, complaint } = parsed.output
   const clientId = clientOf(mail.headers ?? [])
   if (eventType === 'Bounce' && bounce?.bounceType === 'Permanent') {
@@ -43,7 +40,7 @@ export function feedbackOf(message: string): readonly Feedback[] {
       email: emailAddress,
     }))
   }
-  return nothing
+  return []
 }
 
 /** Reads the client from `Feedback-ID`, as `mailHeaders` writes it. */
