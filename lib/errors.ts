@@ -101,6 +101,16 @@ export function notFound(what: string): MailkeepError {
   return new MailkeepError('not_found', `No such ${what}.`)
 }
 
+/** Returns what `find` returns, or undefined if a record that it needs is missing. */
+export async function ifFound<T>(find: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await find()
+  } catch (error) {
+    if (isMailkeepError(error, 'not_found')) return undefined
+    throw error
+  }
+}
+
 /** Returns the error of calls during and after the shutdown. */
 export function closed(cause?: unknown): MailkeepError {
   return new MailkeepError('unavailable', 'mailkeep is shutting down, or is closed.', { cause })

@@ -1,7 +1,7 @@
 /** Who gets a newsletter. */
 import { findOwnIds } from '../contacts/filters.ts'
 import type { Context, Tx } from '../context.ts'
-import { invalid, isMailkeepError, MailkeepError } from '../errors.ts'
+import { ifFound, invalid, isMailkeepError, MailkeepError } from '../errors.ts'
 import { lockLists } from '../lists/operations.ts'
 import { parse } from '../parse.ts'
 import { filtersOfSegment, lockFiltersOfSegment } from '../segments/operations.ts'
@@ -87,12 +87,8 @@ export async function findSegmentFilters(
   { audience: { segment }, segmentFilters }: StartedAudience,
 ): Promise<SegmentFilters> {
   if (segmentFilters) return segmentFilters
-  try {
-    return segment === undefined ? {} : await filtersOfSegment(ctx, segment)
-  } catch (error) {
-    if (isMailkeepError(error, 'not_found')) return {}
-    throw error
-  }
+  if (segment === undefined) return {}
+  return (await ifFound(() => filtersOfSegment(ctx, segment))) ?? {}
 }
 
 /** Turns a missing record that a field names into an error of that field. */

@@ -6,7 +6,7 @@ import { getClient } from '../clients/operations.ts'
 import { isAddressSuppressed } from '../consent/suppressions.ts'
 import { openLink } from '../contacts/links.ts'
 import type { Context, Tx } from '../context.ts'
-import { isMailkeepError } from '../errors.ts'
+import { ifFound } from '../errors.ts'
 import { getPageSettings } from '../pages/operations.ts'
 import type { EventHandler, HandledEvent } from '../webhooks/handlers/handlers.ts'
 import { ensureOwnSubscriber } from '../webhooks/handlers/subscribers.ts'
@@ -51,13 +51,8 @@ export function mailConfirmation(process: Context): EventHandler<Requested> {
 
 /** Whether the contact may still confirm: the link works, and the contact has not joined the list since. */
 async function isAwaited(ctx: Context, confirmUrl: string): Promise<boolean> {
-  try {
-    const { contact, listId } = await openLink(ctx, confirmUrl.split('/').at(-2)!, 'confirm')
-    return !contact.lists.some(({ id }) => id === listId)
-  } catch (error) {
-    if (isMailkeepError(error, 'not_found')) return false
-    throw error
-  }
+  const link = await ifFound(() => openLink(ctx, confirmUrl.split('/').at(-2)!, 'confirm'))
+  return link !== undefined && !link.contact.lists.some(({ id }) => id === link.listId)
 }
 
 /** @param id UUID of the delivery. A retry has the same, so that receivers can detect repeats. */

@@ -5,7 +5,7 @@ import type { Change } from '../consent/history.ts'
 import { type ContactKey, contactIdOf, lockContact } from '../contacts/contact-key.ts'
 import { getContact } from '../contacts/reading.ts'
 import { type Context, now, type Tx } from '../context.ts'
-import { invalid, isMailkeepError, notFound } from '../errors.ts'
+import { ifFound, invalid, notFound } from '../errors.ts'
 import { continueJob, done, type Job, type JobHandlers, type JobResult, maxRowsPerBatch } from '../jobs/operations.ts'
 import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse } from '../parse.ts'
@@ -187,12 +187,10 @@ async function raiseFor(
 ): Promise<void> {
   const endpoints = await findEventEndpoints(tx)
   if (!isWanted(tx, endpoints, type)) return
-  try {
+  await ifFound(async () => {
     const contact = await getContact(tx, contactId)
     await raiseTo(tx, endpoints, type, { data: { contact, ...(await readMore()) }, contactId })
-  } catch (error) {
-    if (!isMailkeepError(error, 'not_found')) throw error
-  }
+  })
 }
 
 /** Moves the due times of contacts under way after the steps were changed. */

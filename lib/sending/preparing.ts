@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { findLastChange } from '../consent/history.ts'
 import { selectContacts } from '../contacts/listing.ts'
 import { now, type Tx } from '../context.ts'
-import { isMailkeepError } from '../errors.ts'
+import { ifFound, isMailkeepError } from '../errors.ts'
 import {
   continueJob,
   done,
@@ -142,13 +142,11 @@ async function selectRecipients(
   after: number,
   among?: readonly number[],
 ): Promise<number[]> {
-  try {
+  const selected = await ifFound(async () => {
     const select = await selectContacts(tx, { ...audience, ids: among }, segmentFilters)
     return await select(after, maxRowsPerBatch)
-  } catch (error) {
-    if (isMailkeepError(error, 'not_found')) return []
-    throw error
-  }
+  })
+  return selected ?? []
 }
 
 const noCounts = { recipients: 0, sent: 0, failed: 0, skipped: 0, uncertain: 0 }

@@ -1,7 +1,7 @@
 /** Checks before something is sent: of the content, the sender, and the settings. */
 import { getClient } from '../clients/operations.ts'
 import { type Context, requirePublicUrl, type Tx } from '../context.ts'
-import { type FieldErrors, type Issue, invalid, isMailkeepError, MailkeepError, nameField } from '../errors.ts'
+import { type FieldErrors, type Issue, ifFound, invalid, MailkeepError, nameField } from '../errors.ts'
 import { getIdentity, listIdentities } from '../identities/operations.ts'
 import type { Identity } from '../identities/schema.ts'
 import { getPageSettings } from '../pages/operations.ts'
@@ -137,13 +137,8 @@ export async function findSender(ctx: Context, id: number | null): Promise<MailS
     if (first || !settings.transport?.isLocal) return first
     return { id: null, name: (await getClient(ctx, ctx.clientId)).name, email: localSender }
   }
-  try {
-    const identity = await getIdentity(ctx, id)
-    return allowUnverified || identity.identity_status === 'verified' ? identity : undefined
-  } catch (error) {
-    if (isMailkeepError(error, 'not_found')) return undefined
-    throw error
-  }
+  const identity = await ifFound(() => getIdentity(ctx, id))
+  return allowUnverified || identity?.identity_status === 'verified' ? identity : undefined
 }
 
 /** Returns what templates show of the client. @throws MailkeepError `not_found`: the client was deleted. */
@@ -161,12 +156,9 @@ export async function findEnvelope(
     reply_to: replyTo,
   }: { readonly from_identity_id: number | null; readonly reply_to: string | null },
 ): Promise<Envelope | undefined> {
-  try {
+  return await ifFound(async () => {
     const client = await clientVariables(ctx)
     const sender = await findSender(ctx, from_identity_id)
     return sender && { sender, replyTo, client }
-  } catch (error) {
-    if (isMailkeepError(error, 'not_found')) return undefined
-    throw error
-  }
+  })
 }
