@@ -2,8 +2,7 @@
 import { sql } from 'kysely'
 import type { Context } from '../context.ts'
 import { int, ints, statement } from '../storage/statement.ts'
-import { type Timestamp, withOffset } from '../time.ts'
-import { type DeliveryStatus, deliveryFrom, type EndpointDelivery, type EventType } from './schema.ts'
+import { type EndpointDelivery, endpointDeliveryFrom } from './schema.ts'
 
 /** A delivery with what it sends. */
 export interface ContactDelivery extends EndpointDelivery {
@@ -33,19 +32,7 @@ const listDeliveries = statement.all(
     where ${dialect.inList(sql.ref('d.event_id'), p.event_ids)} and e.id = d.endpoint_id`,
 )
 
-interface Row {
-  readonly id: number
-  readonly uuid: string
-  readonly endpoint_id: number
-  readonly event_id: number
-  readonly event_type: EventType
-  readonly status: DeliveryStatus
-  readonly attempts: number
-  readonly response_status: number | null
-  readonly delivered_at: Timestamp | null
-  readonly created_at: Timestamp
-  readonly active: boolean
-}
+type Row = Parameters<typeof endpointDeliveryFrom>[0] & { readonly event_id: number; readonly active: boolean }
 
 /** Returns the deliveries whose payload shows a contact, by event. Reads some events at a time. */
 export async function* deliveriesOfContact(ctx: Context, contactId: number): AsyncGenerator<ContactDelivery> {
@@ -56,8 +43,7 @@ export async function* deliveriesOfContact(ctx: Context, contactId: number): Asy
     for (const event of events) {
       const payload = payloadOf(event)
       for (const row of rows.filter(({ event_id }) => event_id === event.id)) {
-        const { endpoint_id, created_at } = row
-        yield { ...deliveryFrom(row, row.active), endpoint_id, created_at: withOffset(created_at), payload }
+        yield { ...endpointDeliveryFrom(row, row.active), payload }
       }
     }
     after = events.at(-1)!.id

@@ -5,7 +5,7 @@ import type { Context } from '../context.ts'
 import { mapPage, type Page, pageFields, type Range, readPage } from '../page.ts'
 import { closedObject, parse, TimeMs } from '../parse.ts'
 import { int, ints, rows, statement, text, time, word } from '../storage/statement.ts'
-import { timestamp, withOffset } from '../time.ts'
+import { timestamp } from '../time.ts'
 import * as queries from './queries.ts'
 import {
   type Delivery,
@@ -14,6 +14,7 @@ import {
   deliveryStatuses,
   type EndpointDelivery,
   type EventType,
+  endpointDeliveryFrom,
   eventTypes,
 } from './schema.ts'
 
@@ -91,11 +92,7 @@ const listUnfiltered = statement.all(
   ['desc'],
 )
 
-interface ListedRow extends Omit<Delivery, 'event_type'> {
-  endpoint_id: number
-  event_type: string
-  created_at: string
-}
+type ListedRow = Parameters<typeof endpointDeliveryFrom>[0]
 
 function deliveriesOf(ids: ReturnType<typeof sql>, order: ReturnType<typeof sql>) {
   return sql<ListedRow>`select d.id, d.uuid, d.endpoint_id, d.event_type, d.status, d.attempts, d.response_status,
@@ -147,11 +144,7 @@ export async function listAllDeliveries(ctx: Context, query: DeliveryQueryInput 
   const endpoints = rows.map(({ id, events, disabled_reason }) => ({ id, events, active: disabled_reason === null }))
   const active = new Map(endpoints.map((endpoint) => [endpoint.id, endpoint.active]))
   const page = await readPage({ cursor, per_page }, await readerOf(ctx, endpoints, filters), true)
-  return mapPage(page, (row) => ({
-    ...deliveryFrom(row, active.get(row.endpoint_id)!),
-    endpoint_id: row.endpoint_id,
-    created_at: withOffset(row.created_at),
-  }))
+  return mapPage(page, (row) => endpointDeliveryFrom(row, active.get(row.endpoint_id)!))
 }
 
 interface Filters {

@@ -233,6 +233,16 @@ export function deliveryFrom(row: DeliveryRow, active: boolean): Delivery {
   }
 }
 
+interface EndpointDeliveryRow extends DeliveryRow {
+  endpoint_id: number
+  created_at: Timestamp
+}
+
+/** @param active Whether the endpoint is active. */
+export function endpointDeliveryFrom(row: EndpointDeliveryRow, active: boolean): EndpointDelivery {
+  return { ...deliveryFrom(row, active), endpoint_id: row.endpoint_id, created_at: withOffset(row.created_at) }
+}
+
 interface DetailRow extends DeliveryRow {
   body: string
   error: string | null
