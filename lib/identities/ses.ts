@@ -54,8 +54,6 @@ interface SesIdentity {
   readonly VerifiedForSendingStatus?: boolean
 }
 
-type Ask = (operation: 'CreateEmailIdentity' | 'GetEmailIdentity', email: string) => Promise<unknown>
-
 /**
  * Uses Amazon SES (API v2) as `identityProvider`. It creates an address that SES does not know, so that SES sends the
  * owner a mail with a verification link. An existing address keeps its status. Needs the package
@@ -71,13 +69,14 @@ type Ask = (operation: 'CreateEmailIdentity' | 'GetEmailIdentity', email: string
  */
 export function ses(options: SesOptions = {}): IdentityProvider {
   checkSesOptions(options)
-  let opening: Promise<Ask> | undefined
-  const ask: Ask = async (operation, email) => {
-    opening ??= open(options).catch((error) => {
-      opening = undefined // retry next time: the package may be installed by then
-      throw error
-    })
-    return (await opening)(operation, email)
+  const { region, timeoutMs = 15_000 } = options
+  let { client } = options
+  const ask = async (operation: 'CreateEmailIdentity' | 'GetEmailIdentity', email: string) => {
+    const sdk = await loadSesSdk()
+    client ??= new sdk.SESv2Client(region === undefined ? {} : { region })
+    const command = new sdk[`${operation}Command`]({ EmailIdentity: withAsciiDomain(email) })
+    // Without a signal the SDK would wait forever.
+    return await client.send(command as never, { abortSignal: AbortSignal.timeout(timeoutMs) })
   }
   const status = async (email: string) => {
     const answer = await undefinedOn('NotFoundException', ask('GetEmailIdentity', email))
@@ -89,16 +88,6 @@ export function ses(options: SesOptions = {}): IdentityProvider {
       await undefinedOn('AlreadyExistsException', ask('CreateEmailIdentity', email))
       return status(email)
     },
-  }
-}
-
-async function open({ client, region, timeoutMs = 15_000 }: SesOptions): Promise<Ask> {
-  const sdk = await loadSesSdk()
-  const opened = client ?? new sdk.SESv2Client(region === undefined ? {} : { region })
-  return async (operation, email) => {
-    const command = new sdk[`${operation}Command`]({ EmailIdentity: withAsciiDomain(email) })
-    // Without a signal the SDK would wait forever.
-    return await opened.send(command as never, { abortSignal: AbortSignal.timeout(timeoutMs) })
   }
 }
 
