@@ -9,11 +9,7 @@ export const allEndpoints = 0
 type Key = Pick<Counted, 'client_id' | 'endpoint_id' | 'step' | 'at'>
 export type Counts = { -readonly [Name in (typeof summed)[number]]: number }
 
-const zeros = Object.fromEntries(summed.map((name) => [name, 0])) as Counts
-
-export function noCounts(): Counts {
-  return { ...zeros }
-}
+export const noCounts: Readonly<Counts> = Object.fromEntries(summed.map((name) => [name, 0])) as Counts
 
 export function addTo(counts: Counts, more: Readonly<Counts>): void {
   for (const name of summed) counts[name] += more[name]
@@ -31,7 +27,7 @@ export class Sums {
   /** Returns the counts of the key, to be changed. */
   of(key: Key): Counts {
     const name = `${key.client_id} ${key.endpoint_id} ${key.step} ${key.at}`
-    const row = this.#rows.get(name) ?? { ...key, ...zeros }
+    const row = this.#rows.get(name) ?? { ...key, ...noCounts }
     this.#rows.set(name, row)
     return row
   }

@@ -37,7 +37,7 @@ export async function getDeliverySeries(ctx: Context, query: DeliverySeriesQuery
   const times = { from: timestamp(fromMs), to: timestamp(toMs) }
   const of = { client_id: ctx.clientId, endpoint_id, step, ...times }
   const rows = await queries.listCounts(ctx, of, { byEndpoint: endpoint_id !== allEndpoints })
-  const points = new Map(startsMs.map((startMs) => [startMs, noCounts()]))
+  const points = new Map(startsMs.map((startMs) => [startMs, { ...noCounts }]))
   for (const { at, ...counts } of rows) addTo(points.get(msOf(startOf(step, msOf(at))))!, counts)
   const series = [...points].map(
     ([startMs, { delivered, retried, failed, ...buckets }]): DeliveryPoint => ({
