@@ -40,20 +40,12 @@ export function urlProblem(url: string, settings: GuardSettings): string | undef
   if (!scheme || !authority) return 'The URL must begin with https:// and a host.'
   if (scheme.toLowerCase() !== 'https' && !settings.allowPrivate) return 'The URL must use https.'
   if (authority.includes('@')) return 'The URL must not contain a user name or password.'
-  const parsed = parse(url)
-  if (!parsed || hidesCharacters(authority)) return 'The URL is not valid.'
+  if (!URL.canParse(url) || hidesCharacters(authority)) return 'The URL is not valid.'
+  const parsed = new URL(url)
   if (!settings.allowPrivate && !settings.ports.includes(Number(parsed.port || 443))) {
     return `The URL's port must be one of ${settings.ports.join(', ')}.`
   }
   return hostProblem(parsed.hostname, authority, settings)
-}
-
-function parse(url: string): URL | undefined {
-  try {
-    return new URL(url)
-  } catch {
-    return undefined
-  }
 }
 
 /** Returns whether the host has percent-encoded forbidden characters. The parser decodes and drops invisible ones. */
