@@ -141,12 +141,10 @@ export async function updateNewsletter(ctx: Context, id: number, input: Newslett
     if (stored.status !== 'draft') requireAdmin(tx, `changing a newsletter that is ${stored.status}`)
     await requireReferences(tx, change.from_identity_id, audience ?? {})
     if (hasStarted && change.from_identity_id !== undefined) await requireSender(tx, change.from_identity_id)
-    const { preheader, from_identity_id, reply_to, html, text } = stored
     const row = await queries.updateNewsletter(tx, {
-      client_id: tx.clientId,
-      id,
-      ...{ name: stored.name, subject: stored.subject, preheader, from_identity_id, reply_to, html, text },
+      ...stored,
       ...defined(change),
+      client_id: tx.clientId,
       audience: JSON.stringify(audience ?? stored.audience),
       updated_at: now(tx),
     })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { audit, auditUpdate } from '../audit/operations.ts'
+import { defined } from '../collections.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { runInTwoPasses, runOrEnqueue } from '../jobs/operations.ts'
@@ -97,12 +98,10 @@ export async function updateSequence(ctx: Context, id: number, input: SequenceCh
   return transact(ctx, async (tx) => {
     const stored = await lockSequence(tx, id)
     await requireReferences(tx, change.list_id ?? null, change.from_identity_id ?? null)
-    // Null removes a value, and undefined keeps it.
-    const { name = stored.name, status = stored.status, list_id = stored.list_id } = change
-    const { from_identity_id = stored.from_identity_id, reply_to = stored.reply_to } = change
-    await saveSettings(tx, { id, name, status, list_id, from_identity_id, reply_to })
+    const changed = { ...stored, ...defined(change) } // null removes a value
+    await saveSettings(tx, changed)
     await auditUpdate(tx, 'sequence.updated', id, change)
-    if (list_id !== stored.list_id) await queries.releaseEnrolments(tx, { client_id: tx.clientId, id })
+    if (changed.list_id !== stored.list_id) await queries.releaseEnrolments(tx, { client_id: tx.clientId, id })
     tx.transaction.afterCommit(tx.local.mail.wake)
     return await getSequence(tx, id)
   })
@@ -163,13 +162,9 @@ export async function setSteps(ctx: Context, id: number, input: StepsInput): Pro
   })
 }
 
-type Settings = Omit<SequenceSummary, 'uuid' | 'created_at' | 'updated_at'>
-
 /** Saves the settings, and that the sequence was changed now. */
-async function saveSettings(tx: Tx, settings: Settings): Promise<void> {
-  const { id, name, list_id, from_identity_id, reply_to, status } = settings
-  const row = { name, list_id, from_identity_id, reply_to, status, updated_at: now(tx) }
-  await queries.updateSequence(tx, { client_id: tx.clientId, id, ...row })
+async function saveSettings(tx: Tx, sequence: SequenceSummary): Promise<void> {
+  await queries.updateSequence(tx, { ...sequence, client_id: tx.clientId, updated_at: now(tx) })
 }
 
 async function requireTemplates(ctx: Context, steps: readonly NewStep[]): Promise<void> {
