@@ -1,4 +1,4 @@
-import type { Dispatcher as Connections, Pool } from 'undici'
+import type { Dispatcher as Connections } from 'undici'
 import { BoundedCache } from '../../bounded-cache.ts'
 import type { Clock } from '../../time.ts'
 import { version } from '../../version.ts'
@@ -61,8 +61,6 @@ const maxBodyBytesRead = 64 * 1024
 const maxBodyBytesStored = 4096
 const maxUtf8BytesPerCodeUnit = 3
 
-type PoolOf = (origin: string) => Pool | Promise<Pool>
-
 /** Creates a sender. Connections check addresses and are kept alive. */
 export function createSender(settings: WebhookSettings, clock: Clock, lookup: LookupSettings = {}): Sender {
   const targets = new BoundedCache<string, URL>(maxCachedTargets)
@@ -72,33 +70,29 @@ export function createSender(settings: WebhookSettings, clock: Clock, lookup: Lo
     pools ??= new connections.Pools(guardedLookup(settings, lookup), settings.concurrency)
     return pools
   }
-  const poolOf: PoolOf = (origin) => (pools ? pools.of(origin) : load().then((loaded) => loaded.of(origin)))
   return {
-    send: (request) => {
-      const target = () => targets.get(request.url, (url) => checkTarget(url, settings))
-      return send(request, target, settings.timeoutSeconds * 1000, clock, poolOf)
+    send(request) {
+      let target: URL
+      try {
+        target = targets.get(request.url, (url) => checkTarget(url, settings))
+      } catch (error) {
+        const outcome: Outcome = { kind: 'refused', error: (error as Error).message }
+        return { outcome: Promise.resolve(outcome), abort: () => {} }
+      }
+      const { origin, pathname, search } = target
+      const answer = new AnswerReader(clock, settings.timeoutSeconds * 1000)
+      const headers = headersOf(request, clock())
+      const own: OwnRequest = { method: 'POST', path: pathname + search, headers, body: request.body, answer }
+      const dispatch = (loaded: Pools) => answer.isOver || loaded.of(origin).dispatch(own, answer)
+      const fail = (error: Error) => answer.failedBy(error)
+      if (pools) dispatch(pools)
+      else load().then(dispatch).catch(fail)
+      return { outcome: answer.outcome, abort: () => answer.end({ kind: 'interrupted' }) }
     },
-    close: async () => {
+    async close() {
       await pools?.close()
     },
   }
-}
-
-function send(request: Request, targetOf: () => URL, timeoutMs: number, clock: Clock, poolOf: PoolOf): Sending {
-  let target: URL
-  try {
-    target = targetOf()
-  } catch (error) {
-    const outcome: Outcome = { kind: 'refused', error: (error as Error).message }
-    return { outcome: Promise.resolve(outcome), abort: () => {} }
-  }
-  const answer = new AnswerReader(clock, timeoutMs)
-  const path = target.pathname + target.search
-  const own: OwnRequest = { method: 'POST', path, headers: headersOf(request, clock()), body: request.body, answer }
-  const pool = poolOf(target.origin)
-  if ('dispatch' in pool) pool.dispatch(own, answer)
-  else pool.then((loaded) => answer.isOver || loaded.dispatch(own, answer)).catch((error) => answer.failedBy(error))
-  return { outcome: answer.outcome, abort: () => answer.end({ kind: 'interrupted' }) }
 }
 
 /** Returns the headers of one attempt, with its timestamp and signatures. */
