@@ -196,16 +196,10 @@ function handlerOf(ctx: Context, kind: string): JobHandler {
 async function saveResult(tx: Tx, job: queries.StoredJob, { status, state, runAtMs }: JobResult): Promise<void> {
   const at = now(tx)
   // The next batch queues behind the jobs that are due already, so that a long job does not delay them.
-  const next = { created_at: at, run_at: runAtMs === undefined ? at : timestamp(runAtMs) }
-  const { created_at, run_at } = status === 'pending' ? next : job
-  await queries.updateJob(tx, {
-    id: job.id,
-    status,
-    state: state === undefined ? job.state : JSON.stringify(state),
-    created_at,
-    run_at,
-    finished_at: status === 'done' ? at : null,
-  })
+  const next = { created_at: at, run_at: runAtMs === undefined ? at : timestamp(runAtMs), finished_at: null }
+  const times = status === 'pending' ? next : { finished_at: at }
+  const newState = state === undefined ? job.state : JSON.stringify(state)
+  await queries.updateJob(tx, { ...job, ...times, status, state: newState })
 }
 
 async function retryLater(ctx: Context, { id, kind, failures }: queries.StoredJob, error: unknown): Promise<void> {
