@@ -20,6 +20,7 @@ import { type StartedAudience, startedAudience } from './audience.ts'
 import { findLatecomers } from './latecomers.ts'
 import { insertRecipients } from './message-queries.ts'
 import * as queries from './newsletter-queries.ts'
+import { getNewsletter } from './newsletters.ts'
 import { type MessageCounts, type Newsletter, newsletterFrom, summaryFrom } from './schema.ts'
 import { requireReady } from './sendable.ts'
 
@@ -52,7 +53,7 @@ export async function startNow(tx: Tx, id: number, identityId: number | null): P
   const last = await queries.findLastContact(tx, { client_id: tx.clientId })
   const state: Progress = { after: 0, until: last?.id ?? 0, since: await findLastChange(tx) }
   await runOrEnqueue(tx, prepareNewsletter, { targetId: id, state })
-  return newsletterFrom((await queries.findNewsletter(tx, { client_id: tx.clientId, id }))!)
+  return await getNewsletter(tx, id)
 }
 
 /** Starts a scheduled newsletter. If it cannot be sent any more, it fails with the reason. */

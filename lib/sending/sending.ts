@@ -9,7 +9,7 @@ import { transact } from '../storage/transaction.ts'
 import { msOf } from '../time.ts'
 import { skipMessages, startNewsletter } from './jobs.ts'
 import * as queries from './newsletter-queries.ts'
-import { lockNewsletter } from './newsletters.ts'
+import { getNewsletter, lockNewsletter } from './newsletters.ts'
 import { lockRecipients, startNow, unchangedState } from './preparing.ts'
 import {
   type Newsletter,
@@ -88,7 +88,7 @@ export async function resumeNewsletter(ctx: Context, id: number, input: ResumeIn
     tx.transaction.afterCommit(tx.local.mail.wake)
     if (!uncertain) return resumed
     await runOrEnqueue(tx, queries.skipOrResend, { targetId: id, state: { after: 0, uncertain } })
-    return newsletterFrom((await queries.findNewsletter(tx, { client_id: tx.clientId, id }))!)
+    return await getNewsletter(tx, id)
   })
 }
 
@@ -102,7 +102,7 @@ export async function cancelNewsletter(ctx: Context, id: number): Promise<Newsle
     requireStatus((await lockNewsletter(tx, id)).status, ['scheduled', 'sending', 'paused'], 'cancelled')
     await changeStatus(tx, id, 'cancelled', 'newsletter.cancelled')
     await runOrEnqueue(tx, skipMessages, { targetId: id })
-    return newsletterFrom((await queries.findNewsletter(tx, { client_id: tx.clientId, id }))!)
+    return await getNewsletter(tx, id)
   })
 }
 
