@@ -15,12 +15,12 @@ import { steps } from './schema.ts'
 const maxRecentPerBatch = Math.floor(maxRowsPerBatch / 7)
 
 /** Adds the attempts to the counts of this minute. The calls of event handlers are not counted: they belong to no client. */
-export function countAttempts(tx: Tx, recorded: readonly FinishedAttempt[]): void {
+export function countAttempts(tx: Tx, attempts: readonly FinishedAttempt[]): void {
   const at = startOf('minute', tx.clock())
   const sums = new Sums()
-  for (const attempt of recorded) {
+  for (const attempt of attempts) {
     const { clientId: client_id, endpointId: endpoint_id, kind } = attempt.task
-    if (kind === 'handler' || attempt.outcome.kind === 'refused') continue
+    if (kind === 'handler') continue
     const counts = sums.of({ client_id, endpoint_id, step: 'recent', at })
     for (const name of columnsOf(attempt)) counts[name] += 1
   }
