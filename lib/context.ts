@@ -1,3 +1,4 @@
+import type PQueue from 'p-queue'
 import type { Role } from './clients/schema.ts'
 import type { TokenCache } from './clients/token-cache.ts'
 import type { AddressHash } from './consent/address-hash.ts'
@@ -6,7 +7,6 @@ import type { LinkKey } from './consent/links.ts'
 import { invalid } from './errors.ts'
 import type { HoldKey } from './idempotency/operations.ts'
 import type { IdentityProvider } from './identities/schema.ts'
-import type { QueueBatch } from './jobs/batch-queue.ts'
 import type { JobHandlers } from './jobs/operations.ts'
 import type { Logger } from './logger.ts'
 import type { Sealer } from './sealing/seal.ts'
@@ -92,7 +92,8 @@ export interface Local {
   readonly publicUrl: () => string | undefined
   /** The handlers of stored jobs, and a function that wakes the worker because there is a new job. */
   readonly jobs: { readonly handlers: JobHandlers; readonly wake: () => void }
-  readonly queueBatch: QueueBatch
+  /** Runs the batches of this process one at a time, so that a single save waits for at most one or two of them. */
+  readonly batches: PQueue
   readonly holdKey: HoldKey
   readonly addresses: AddressHash
   readonly linkKey: LinkKey

@@ -1,3 +1,4 @@
+import PQueue from 'p-queue'
 import { type AbortInput, AbortOptions } from './abort.ts'
 import type { ClientsApi, TokensApi } from './api-types.ts'
 import { Background } from './background.ts'
@@ -15,7 +16,6 @@ import { jobHandlers } from './housekeeping.ts'
 import { holdKeys, sealedResults } from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
 import type { Identity } from './identities/schema.ts'
-import { batchQueue } from './jobs/batch-queue.ts'
 import { type Logger, neverThrowing, silent } from './logger.ts'
 import { checkedClock, checkedPublicUrl, checkOptions } from './option-schemas.ts'
 import {
@@ -126,7 +126,7 @@ export class Mailkeep {
         ...(options.identityProvider && { identityProvider: options.identityProvider }),
         ...sendingHooks,
         jobs: { handlers: jobHandlers, wake: () => this.#background.housekeeping.wake() },
-        queueBatch: batchQueue(),
+        batches: new PQueue({ concurrency: 1 }),
         holdKey: holdKeys(),
         addresses: addressHash(),
         linkKey: linkKey(),

@@ -1,20 +1,11 @@
 /** The order of the batches that callers save: many contacts, or many events. */
-import PQueue from 'p-queue'
 import type { Context, Tx } from '../context.ts'
 import { statement, text } from '../storage/statement.ts'
-
-export type QueueBatch = <T>(save: () => Promise<T>) => Promise<T>
-
-/** Runs the batches of this process one at a time, so that a single save waits for at most one or two of them. */
-export function batchQueue(): QueueBatch {
-  const queue = new PQueue({ concurrency: 1 })
-  return (save) => queue.add(save)
-}
 
 /** Saves a batch when it is its turn. Inside a transaction of the caller it does not wait for other batches. */
 export async function inTurn<T>(ctx: Context, signal: AbortSignal | undefined, save: () => Promise<T>): Promise<T> {
   signal?.throwIfAborted()
-  if (!ctx.transaction) return await ctx.local.queueBatch(save)
+  if (!ctx.transaction) return await ctx.local.batches.add(save)
   await ctx.transaction.pause()
   return await save()
 }
