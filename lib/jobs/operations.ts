@@ -1,5 +1,4 @@
 import { type Context, now, type Tx } from '../context.ts'
-import { isMailkeepError } from '../errors.ts'
 import { transact } from '../storage/transaction.ts'
 import { dayMs, dueMsOf, nextTurn, type Timestamp, timestamp } from '../time.ts'
 import * as queries from './queries.ts'
@@ -103,7 +102,7 @@ export async function runInTwoPasses(tx: Tx, kind: string, job: NewJob): Promise
  * logged and retried, after 1 s at first and after at most an hour.
  *
  * @returns Whether a job was due.
- * @throws MailkeepError `unavailable`: the database cannot be used now, which is not the job's failure.
+ * @throws MailkeepError `unavailable`: the database cannot be used now.
  */
 export async function runDueJob(ctx: Context): Promise<boolean> {
   let job: queries.StoredJob | undefined
@@ -118,7 +117,7 @@ export async function runDueJob(ctx: Context): Promise<boolean> {
       return true
     })
   } catch (error) {
-    if (!job || isMailkeepError(error, 'unavailable')) throw error
+    if (!job) throw error
     await retryLater(ctx, job, error)
     return true
   }

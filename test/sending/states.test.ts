@@ -694,6 +694,28 @@ onEveryDatabase('a scheduled newsletter', (open) => {
     assert.equal((await scene.acme.newsletters.get(scene.id)).status, 'sent')
   })
 
+  test('waits for the index of an attribute of its segment, which is filled by a job behind it', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme, ask, clock } = mail
+    const { list } = await addAudience(mail, 0)
+    await acme.settings.attributes.update({ indexed: ['plan'] })
+    await acme.contacts.addToList(list.id, { email: emailOf(1), plan: 'pro' })
+    const segment = await acme.segments.create({ name: 'Pro', filters: { attributes: { plan: 'pro' } } })
+    const { id } = await addNewsletter(mail, { segment: segment.id })
+    await acme.newsletters.send(id, { at: new Date(clock.read() + hourMs).toISOString() })
+    mail.advance(2 * hourMs)
+    // Another process has just declared the attribute again, and there are more contacts than its transaction indexes.
+    const at = new Date(clock.read()).toISOString().replace('Z', '000Z')
+    await ask('update mailkeep_indexed_attribute set ready = false')
+    await ask(`insert into mailkeep_job (client_id, kind, target_id, state, created_at, run_at)
+      values (${mail.acmeId}, 'fill attribute', 1, '{}', '${at}', '${at}')`)
+    await mail.run()
+    mail.advance(1000)
+    await mail.run()
+    assert.equal((await acme.newsletters.get(id)).status, 'sent')
+    assert.deepEqual(mail.mailed(), [emailOf(1)])
+  })
+
   test('is refused at a day that does not exist', async (t) => {
     const mail = await openDraft(t, open, 1)
     for (const at of ['2027-02-29T00:00:00Z', '2027-04-31T00:00:00+02:00', '2027-13-01T00:00:00Z'])
