@@ -234,7 +234,8 @@ export interface AttributeSettingsApi {
    * Replaces the attributes by which contacts can be filtered. A stored job indexes the stored contacts. Until it has,
    * filtering by a new attribute fails with `unavailable`. Up to 500 contacts are indexed immediately.
    *
-   * @throws MailkeepError `validation_failed`: more than 10 names, or not an attribute's name.
+   * @throws MailkeepError `validation_failed`: more than 10 names, or not an attribute's name; `conflict`: a newsletter whose
+   *   segment filters by an attribute that is removed is choosing its recipients, for some seconds after its start.
    */
   update(input: AttributeSettingsInput): Promise<AttributeSettings>
 }

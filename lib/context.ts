@@ -84,6 +84,8 @@ export interface Local {
   readonly onListDeleted: (tx: Tx, listId: number) => Promise<void>
   /** Called in the transaction that deletes a tag. */
   readonly onTagDeleted: (tx: Tx, tagId: number) => Promise<void>
+  /** Called in the transaction after which contacts can no longer be filtered by an attribute. */
+  readonly onAttributeRemoved: (tx: Tx, name: string) => Promise<void>
   /** Called in the transaction that merges a contact into another one, before it changes anything. */
   readonly onMerge: (tx: Tx, contactId: number) => Promise<void>
   /** Called in the transaction that asks contacts to confirm, before the events are raised. */

@@ -39,7 +39,8 @@ export async function getAttributeSettings(ctx: Context): Promise<AttributeSetti
  * Replaces the attributes by which contacts can be filtered. A stored job indexes the stored contacts. Until it has,
  * filtering by a new attribute fails with `unavailable`. Up to 500 contacts are indexed immediately.
  *
- * @throws MailkeepError `validation_failed`: more than 10 names, or not an attribute's name.
+ * @throws MailkeepError `validation_failed`: more than 10 names, or not an attribute's name; `conflict`: a newsletter whose
+ *   segment filters by an attribute that is removed is choosing its recipients, for some seconds after its start.
  */
 export async function updateAttributeSettings(ctx: Context, input: AttributeSettingsInput): Promise<AttributeSettings> {
   const { indexed } = parse(AttributeSettingsChange, input)
@@ -54,8 +55,9 @@ export async function updateAttributeSettings(ctx: Context, input: AttributeSett
       await runOrEnqueue(tx, fillAttribute, { targetId: row!.id, state: {} })
     }
     // After the contacts are locked: a save writes the index of a contact that it has locked, and both would deadlock.
-    for (const { id } of removed) {
+    for (const { id, name } of removed) {
       await queries.deleteIndexed(tx, { client_id: tx.clientId, id })
+      await tx.local.onAttributeRemoved(tx, name)
       await runInTwoPasses(tx, clearAttribute, { targetId: id })
     }
     await audit(tx, 'attributes.declared', tx.clientId)
@@ -140,6 +142,11 @@ export interface ChangedContact {
 
 /** The attributes by which the client's contacts can be filtered. */
 export type IndexedAttributes = readonly { readonly id: number; readonly name: string }[]
+
+/** Locks the client's indexed attributes. @returns Their names. */
+export async function lockIndexed(tx: Tx): Promise<string[]> {
+  return (await queries.lockIndexed(tx, { client_id: tx.clientId })).map(({ name }) => name)
+}
 
 /** Lists the client's indexed attributes, in any order. */
 export function listIndexed(ctx: Context) {

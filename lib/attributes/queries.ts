@@ -7,6 +7,16 @@ export const listIndexed = statement.all({ client_id: int }, (db, p) =>
   db.selectFrom('mailkeep_indexed_attribute').select(['id', 'name', 'ready']).where('client_id', '=', p.client_id),
 )
 
+/** Locks the client's indexed attributes, so that they stay indexed until the transaction ends. */
+export const lockIndexed = statement.all({ client_id: int }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_indexed_attribute')
+    .select('name')
+    .where('client_id', '=', p.client_id)
+    .orderBy('id')
+    .modifyEnd(dialect.forUpdate),
+)
+
 export const findIndexed = statement({ client_id: int, id: int }, (db, p) =>
   db
     .selectFrom('mailkeep_indexed_attribute')

@@ -71,8 +71,8 @@ export interface NewslettersApi {
   /**
    * Counts the contacts who would get the newsletter if it were sent now.
    *
-   * @throws MailkeepError `not_found`: also when its segment was deleted; `unavailable`: the index of an attribute is being
-   *   filled.
+   * @throws MailkeepError `not_found`: also when its segment was deleted; `validation_failed`: an attribute of its segment is
+   *   not declared any more; `unavailable`: the index of an attribute is being filled.
    */
   audience(id: number): Promise<{ count: number }>
   /**

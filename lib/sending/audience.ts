@@ -1,4 +1,5 @@
 /** Who gets a newsletter. */
+import { lockIndexed } from '../attributes/operations.ts'
 import { findOwnIds } from '../contacts/filters.ts'
 import type { Context, Tx } from '../context.ts'
 import { ifFound, invalid, isMailkeepError, MailkeepError } from '../errors.ts'
@@ -17,7 +18,7 @@ const selecting = ['lists', 'tags', 'topics'] as const
 /**
  * Checks that each list, tag, topic and segment of an audience exists, and that no filter is empty. A newsletter to a
  * deleted list would reach no one, and one that excludes a deleted list or tag would reach the excluded contacts. So the
- * segment, the excluded lists and all tags are locked until the transaction has started the newsletter.
+ * segment, its attributes, the excluded lists and all tags are locked until the transaction has started the newsletter.
  *
  * @throws MailkeepError `validation_failed` on the id, as in `audience.lists.0`, or on the empty filter.
  */
@@ -41,12 +42,22 @@ export async function requireAudience(tx: Tx, audience: Audience): Promise<void>
     if (at >= 0)
       throw invalid(`audience.${field}.${at}`, `There is no ${kinds[field]} ${ids[at]}: change the audience.`)
   }
+  await requireDeclared(tx, Object.keys(ofSegment.attributes ?? {}))
   const emptyOfSegment = emptyFilterOf(ofSegment)
   if (!emptyOfSegment) return
   throw invalid(
     'audience.segment',
     `The segment's filter ${emptyOfSegment} has no ids and matches no contact: add ids or remove it.`,
   )
+}
+
+async function requireDeclared(tx: Tx, attributes: readonly string[]): Promise<void> {
+  if (attributes.length === 0) return
+  const declared = new Set(await lockIndexed(tx))
+  const missing = attributes.find((name) => !declared.has(name))
+  if (missing === undefined) return
+  const message = `The segment filters by the attribute "${missing}", which is not declared: declare it, or change the segment.`
+  throw invalid('audience.segment', message)
 }
 
 /** @returns The filters of the segment; none without a segment. @throws MailkeepError `validation_failed` on `audience.segment` */
@@ -101,20 +112,38 @@ export async function requireExists<T>(field: string, find: () => Promise<T>): P
   }
 }
 
-/** The filters that keep a list or tag while recipients are chosen. A contact that leaves a list of `lists` gets nothing in any case. */
-const keeping = { list: ['exclude_lists'], tag: ['tags', 'exclude_tags'] } as const
+/** What recipients are chosen by, and may not be removed before all of them are. */
+interface Chosen {
+  readonly list: number
+  readonly tag: number
+  readonly attribute: string
+}
+
+type Needs<Kind extends keyof Chosen> = (filters: SegmentFilters, value: Chosen[Kind]) => boolean | undefined
+
+/** A contact that leaves a list of `lists` gets nothing in any case. */
+const needs: { readonly [Kind in keyof Chosen]: Needs<Kind> } = {
+  list: ({ exclude_lists }, id) => exclude_lists?.includes(id),
+  tag: ({ tags, exclude_tags }, id) => tags?.includes(id) || exclude_tags?.includes(id),
+  attribute: ({ attributes }, name) => attributes && Object.hasOwn(attributes, name),
+}
 
 /**
  * Refuses to delete a list or tag that a newsletter excludes while its recipients are chosen: the contacts on it, or with
- * it, would get the newsletter. Refuses a tag that it selects by as well: the contacts whose turn is later would not get it.
+ * it, would get the newsletter. Refuses a tag or attribute that it selects by as well: the contacts whose turn is later
+ * would not get it.
  *
  * @throws MailkeepError `conflict`
  */
-export async function refuseWhileChoosing(tx: Tx, kind: 'list' | 'tag', id: number): Promise<void> {
+export async function refuseWhileChoosing<Kind extends keyof Chosen>(
+  tx: Tx,
+  kind: Kind,
+  value: Chosen[Kind],
+): Promise<void> {
   for (const row of await listPreparing(tx, { client_id: tx.clientId })) {
     const started = startedAudience(row)
     const filters = [started.audience, await findSegmentFilters(tx, started)]
-    if (!filters.some((filter) => keeping[kind].some((field) => filter[field]?.includes(id)))) continue
+    if (!filters.some((filter) => needs[kind](filter, value))) continue
     throw new MailkeepError(
       'conflict',
       `The recipients of a newsletter with this ${kind} in its audience are being chosen: try again shortly.`,

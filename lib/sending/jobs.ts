@@ -27,6 +27,7 @@ export const sendingHooks = {
   onMemberships: followMemberships,
   onListDeleted: releaseList,
   onTagDeleted: (tx: Tx, tagId: number) => refuseWhileChoosing(tx, 'tag', tagId),
+  onAttributeRemoved: (tx: Tx, name: string) => refuseWhileChoosing(tx, 'attribute', name),
   onMerge: prepareMerged,
   onConfirmationRequests: awaitConfirmationMail,
 } satisfies Partial<Local>

@@ -81,7 +81,8 @@ async function currentAudience(ctx: Context, audience: Audience): Promise<Curren
     const { data } = await listPageOfContacts(ctx, { ...audience, per_page: maxShownContacts })
     return { count, contacts: data.map(({ id, email }) => ({ id, email })) }
   } catch (error) {
-    if (isMailkeepError(error, 'not_found') || isMailkeepError(error, 'unavailable')) return null
+    const codes: readonly unknown[] = ['not_found', 'unavailable', 'validation_failed']
+    if (isMailkeepError(error) && codes.includes(error.code)) return null
     throw error
   }
 }
@@ -178,8 +179,8 @@ export async function deleteNewsletter(ctx: Context, id: number): Promise<void> 
 /**
  * Counts the contacts who would get the newsletter if it were sent now.
  *
- * @throws MailkeepError `not_found`: also when its segment was deleted; `unavailable`: the index of an attribute is being
- *   filled.
+ * @throws MailkeepError `not_found`: also when its segment was deleted; `validation_failed`: an attribute of its segment is
+ *   not declared any more; `unavailable`: the index of an attribute is being filled.
  */
 export async function countAudience(ctx: Context, id: number): Promise<{ count: number }> {
   const { audience } = await getNewsletter(ctx, id)

@@ -78,6 +78,30 @@ onEveryDatabase('an audience', (open) => {
     assert.match(failed.error!, /There is no list/)
     assert.deepEqual(mail.mailed(), [])
   })
+
+  test('whose segment filters by an attribute that is not declared any more is refused', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    await addAudience(mail, 1)
+    await acme.settings.attributes.update({ indexed: ['plan'] })
+    const segment = await acme.segments.create({ name: 'Pro', filters: { attributes: { plan: 'pro' } } })
+    const [draft, scheduled] = [
+      await addNewsletter(mail, { segment: segment.id }),
+      await addNewsletter(mail, { segment: segment.id }),
+    ]
+    const at = new Date(mail.clock.read() + hourMs).toISOString()
+    await acme.newsletters.send(scheduled.id, { at })
+    await acme.settings.attributes.update({ indexed: [] })
+    await assert.rejects(acme.newsletters.send(draft.id), isInvalid('audience.segment'))
+    await assert.rejects(acme.newsletters.send(draft.id, { at }), isInvalid('audience.segment'))
+    await assert.rejects(acme.newsletters.update(scheduled.id, { name: 'January' }), isInvalid('audience.segment'))
+    assert.equal((await acme.newsletters.get(draft.id, { audience: true })).current_audience, null)
+    mail.advance(hourMs)
+    await mail.run()
+    const { status, error, started_at } = await acme.newsletters.get(scheduled.id)
+    assert.deepEqual([status, started_at], ['failed', null])
+    assert.match(error!, /"plan"/)
+  })
 })
 
 onEveryDatabase('a message', (open) => {

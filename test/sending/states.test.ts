@@ -617,6 +617,28 @@ onEveryDatabase('while a newsletter is sent', (open) => {
     for (const each of [excluded, hidden]) await acme.tags.delete(each.id)
   })
 
+  test('an attribute that its segment filters by stays declared until all recipients are known', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    await acme.settings.attributes.update({ indexed: ['plan', 'city'] })
+    const people = Array.from({ length: 1200 }, (_, at) => ({ email: emailOf(at), plan: 'pro' }))
+    await acme.identities.add({ email: 'news@acme.example', status: 'verified' })
+    await acme.contacts.addManyToList((await acme.lists.create({ name: 'Readers' })).id, people.slice(0, 600))
+    await acme.contacts.addManyToList(1, people.slice(600))
+    const segment = await acme.segments.create({ name: 'Some', filters: { attributes: { plan: 'pro' } } })
+    const { id } = await addNewsletter(mail, { segment: segment.id })
+    const runJobs = await delayJobs(t, mail.place)
+    await acme.newsletters.send(id) // writes the first 500 messages
+    const isConflict = (error: unknown) => isMailkeepError(error, 'conflict')
+    await assert.rejects(acme.settings.attributes.update({ indexed: ['city'] }), isConflict)
+    assert.deepEqual((await acme.settings.attributes.get()).indexed, ['plan', 'city'])
+    await acme.settings.attributes.update({ indexed: ['plan'] })
+    await runJobs()
+    await mail.run()
+    assert.equal((await acme.newsletters.get(id)).counts.sent, 1200)
+    await acme.settings.attributes.update({ indexed: [] })
+  })
+
   test('its sender is deleted: it waits for another one', async (t) => {
     const scene = await openDraft(t, open, 3)
     await changes.send(scene)

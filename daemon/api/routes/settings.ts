@@ -18,8 +18,9 @@ export const settingExtensions: readonly Route[] = [
     name: 'updateAttributeSettings',
     summary: 'Declare the attributes by which contacts can be filtered',
     description:
-      'Replaces the declared attributes. Stored contacts are indexed in the background. Until that is done, filtering by a new attribute is answered with 503.',
+      'Replaces the declared attributes. Stored contacts are indexed in the background. Until that is done, filtering by a new attribute is answered with 503. Refused with `conflict` while the recipients of a newsletter are chosen whose segment filters by an attribute that is removed.',
     body: 'AttributeSettingsInput',
+    errors: ['conflict'],
     answers: { 200: { record: 'AttributeSettings', description: 'The declared attributes.' } },
     call: async ({ client, body }) => ok(await client.settings.attributes.update(body)),
   },
