@@ -1,9 +1,8 @@
 import type { Context } from './context.ts'
 import { Housekeeping } from './housekeeping.ts'
-import { nextJobMs } from './jobs/operations.ts'
 import { confirmationSubscriber, mailConfirmation } from './sending/confirming.ts'
 import { Mailer } from './sending/dispatch/mailer.ts'
-import { startNewsletter } from './sending/jobs.ts'
+import { nextStartMs } from './sending/jobs.ts'
 import { earliest } from './time.ts'
 import { Dispatcher } from './webhooks/dispatch/dispatcher.ts'
 import type { EventHandler } from './webhooks/handlers/handlers.ts'
@@ -51,7 +50,7 @@ export class Background {
       const mailMs = await this.mailer.loop.finishDue(signal) // raises events
       // Handlers have no timeout.
       const webhookMs = await this.dispatcher.loop.finishDue(signal, ({ kind }) => kind === 'handler')
-      const nextMs = earliest([mailMs, webhookMs, await nextJobMs(this.#ctx, [startNewsletter])])
+      const nextMs = earliest([mailMs, webhookMs, await nextStartMs(this.#ctx)])
       // A handler may have started a newsletter.
       if (nextMs === undefined || nextMs > this.#ctx.clock() || this.#isStopped) return nextMs
     }

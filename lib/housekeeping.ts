@@ -24,7 +24,8 @@ import {
   moveSendingOfContact,
 } from './sending/deletion.ts'
 import { sequenceJobs } from './sending/enrolments.ts'
-import { newsletterJobs } from './sending/jobs.ts'
+import { newsletterJobs, startNewsletter } from './sending/jobs.ts'
+import type { MailSettings } from './sending/settings.ts'
 import { deleteCountsOfClient, deleteExpiredCounts } from './statistics/operations.ts'
 import { summarizeCounts } from './statistics/recording.ts'
 import { deleteTagsOfClient, tagJobs } from './tags/operations.ts'
@@ -35,8 +36,17 @@ import { pauseJobs } from './webhooks/dispatch/pause.ts'
 import { recoveryJobs } from './webhooks/recovery.ts'
 import { deleteExpiredSecrets } from './webhooks/secrets.ts'
 
+/**
+ * Returns the handlers of the stored jobs that a process runs. One that cannot send leaves scheduled newsletters to the
+ * others: their start would fail for a setting of this process.
+ */
+export function jobHandlersOf({ transport }: Partial<MailSettings> = {}): JobHandlers {
+  const { [startNewsletter]: _, ...others } = jobHandlers
+  return transport ? jobHandlers : others
+}
+
 /** The handlers of all kinds of stored jobs. */
-export const jobHandlers: JobHandlers = {
+const jobHandlers: JobHandlers = {
   ...tagJobs,
   ...listJobs,
   ...topicJobs,

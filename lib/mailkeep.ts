@@ -12,7 +12,7 @@ import { linkKey } from './consent/links.ts'
 import type { LinksApi } from './contacts/api-types.ts'
 import type { Caller, Context } from './context.ts'
 import { closed } from './errors.ts'
-import { jobHandlers } from './housekeeping.ts'
+import { jobHandlersOf } from './housekeeping.ts'
 import { holdKeys, sealedResults } from './idempotency/operations.ts'
 import * as identities from './identities/operations.ts'
 import type { Identity } from './identities/schema.ts'
@@ -125,7 +125,7 @@ export class Mailkeep {
         },
         ...(options.identityProvider && { identityProvider: options.identityProvider }),
         ...sendingHooks,
-        jobs: { handlers: jobHandlers, wake: () => this.#background.housekeeping.wake() },
+        jobs: { handlers: jobHandlersOf(options.mail), wake: () => this.#background.housekeeping.wake() },
         batches: new PQueue({ concurrency: 1 }),
         holdKey: holdKeys(),
         addresses: addressHash(),

@@ -1,6 +1,14 @@
 /** The stored jobs of newsletters, and what sending does in the transactions of other slices. */
-import type { Local, Tx } from '../context.ts'
-import { continueJob, done, type Job, type JobHandlers, type JobResult, maxRowsPerBatch } from '../jobs/operations.ts'
+import type { Context, Local, Tx } from '../context.ts'
+import {
+  continueJob,
+  done,
+  type Job,
+  type JobHandlers,
+  type JobResult,
+  maxRowsPerBatch,
+  nextJobMs,
+} from '../jobs/operations.ts'
 import { refuseWhileChoosing } from './audience.ts'
 import { awaitConfirmationMail } from './confirming.ts'
 import { deletionJobs } from './deletion.ts'
@@ -31,6 +39,11 @@ export const sendingHooks = {
   onMerge: prepareMerged,
   onConfirmationRequests: awaitConfirmationMail,
 } satisfies Partial<Local>
+
+/** @returns When this process starts the next newsletter, in milliseconds since 1970; undefined when none is scheduled. */
+export async function nextStartMs(ctx: Context): Promise<number | undefined> {
+  return startNewsletter in ctx.local.jobs.handlers ? await nextJobMs(ctx, [startNewsletter]) : undefined
+}
 
 /** Skips the pending messages of a cancelled newsletter. */
 async function skipBatch(tx: Tx, { targetId: newsletter_id }: Job): Promise<JobResult> {

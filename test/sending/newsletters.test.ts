@@ -374,6 +374,21 @@ onEveryDatabase('a newsletter', (open) => {
 })
 
 onSharedDatabases('a newsletter of several processes', (open) => {
+  test('is not started at its time by one that has no transport, but by the others', async (t) => {
+    const sending = await openMail(t, {}, open)
+    const { acme } = sending
+    await addAudience(sending, 2)
+    const { id } = await addNewsletter(sending, {})
+    await acme.newsletters.send(id, { at: new Date(sending.clock.read() + hourMs).toISOString() })
+    const answering = await openAnother(t, sending, sending.clock.read, { mail: { transport: undefined } })
+    sending.advance(hourMs)
+    await answering.run()
+    const { status, error } = await acme.newsletters.get(id)
+    assert.deepEqual([status, error], ['scheduled', null])
+    await sending.run()
+    assert.equal((await acme.newsletters.get(id)).counts.sent, 2)
+  })
+
   test('marks what a dead process was handing over as uncertain, and sends the rest once', async (t) => {
     const first = await openMail(t, { connections: 2 }, open)
     const { acme } = first
