@@ -54,8 +54,9 @@ function numbers(min: number, max: number, isOne: (value: unknown) => boolean = 
 
 export function isPublicUrl(value: unknown): boolean {
   if (typeof value !== 'string' || !URL.canParse(value)) return false
-  const { protocol, username, password, search, hash } = new URL(value)
-  return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === ''
+  const { protocol, username, password, href } = new URL(value)
+  // An empty query or fragment shows only in `href`. It would swallow the path of every link.
+  return /^https?:$/.test(protocol) && `${username}${password}` === '' && !/[?#]/.test(href)
 }
 
 export const publicUrlRule = 'an http or https URL without user, query and fragment'

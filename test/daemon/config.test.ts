@@ -210,7 +210,10 @@ test('a wrong setting is one line that names it', () => {
     DATABASE_CONNECTIONS: ['0', 'many'],
     DATABASE_POOLER: ['yes'],
     COPY_TO: ['mailkeep.db', 'mysql://h/d', 'postgres://u:p%w@h/d', 'postgres://u:p#w@h/d'],
-    PUBLIC_URL: ['example.com', 'ftp://example.com', 'https://u@example.com', 'https://example.com?a', 'https://'],
+    PUBLIC_URL: [
+      ...['example.com', 'ftp://example.com', 'https://u@example.com', 'https://example.com?a', 'https://'],
+      ...['https://example.com/mail?', 'https://example.com/#'], // paths that follow would not reach the server
+    ],
     ADMIN_TOKEN: ['with space', 'ümlaut', 'x'.repeat(600), 'x'.repeat(31)],
     ENCRYPTION_KEY: ['short', Buffer.alloc(31).toString('base64'), Buffer.alloc(33).toString('base64')],
     LOG_LEVEL: ['loud', 'INFO '],

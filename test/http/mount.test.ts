@@ -209,7 +209,9 @@ describe('a mounted API', () => {
       { prefix: 'mail' }, // without a slash no path would match
       { prefix: true },
       ...['/a?b', '/a#b', '/a b', '/größe'].map((prefix) => ({ prefix })), // a request's path has them encoded
-      ...[5, 'x', '/mail', 'ftp://host', 'https://host?a', 'https://user@host'].map((publicUrl) => ({ publicUrl })),
+      ...[5, 'x', '/mail', 'ftp://host', 'https://host?a', 'https://host/?', 'https://host/#', 'https://user@host'].map(
+        (publicUrl) => ({ publicUrl }),
+      ),
       { authenticate: 'ada' },
       { bodyBytes: Number.NaN }, // would not limit bodies
       ...['1048576', 1.5, -1, Number.POSITIVE_INFINITY].map((bodyBytes) => ({ bodyBytes })),
