@@ -85,9 +85,10 @@ const origins = v.pipe(
   v.string(),
   v.transform((text) => text.split(',').map((part) => part.trim())),
   v.check(
-    (parts) => parts.every((part) => /^https?:\/\/[^\s;,/?#@]+$/.test(part) && URL.canParse(part)),
+    (parts) => parts.every((part) => /^https?:\/\/[^\s;,/?#@]+$/i.test(part) && URL.canParse(part)),
     'must be origins such as https://app.example.com, with commas between',
   ),
+  v.transform((parts) => parts.map((part) => new URL(part).origin)), // a header must be ASCII
 )
 
 const mailTransport = v.pipe(

@@ -56,3 +56,10 @@ test('only pages of MAILKEEP_PORTAL_ORIGINS may embed the portal', async (t) => 
   assert.equal(await ancestors('/'), "'none'")
   assert.equal(await ancestors('/console/webhooks'), "'none'")
 })
+
+test('MAILKEEP_PORTAL_ORIGINS may have names that are not ASCII, as browsers compare them', async (t) => {
+  const origins = 'https://例え.example, HTTPS://Bücher.example:443'
+  const { url } = await daemon(t, { cwd: await directory(t), env: { MAILKEEP_PORTAL_ORIGINS: origins } })
+  const policy = (await fetch(`${url}/portal`)).headers.get('content-security-policy')
+  assert.match(policy!, /frame-ancestors https:\/\/xn--r8jz45g\.example https:\/\/xn--bcher-kva\.example$/)
+})
