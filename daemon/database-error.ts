@@ -27,6 +27,7 @@ export function databaseError(error: unknown, { database }: Pick<Config, 'databa
 /** Returns the code of SQLite that an error has, or that its cause has. */
 export function sqliteCode(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
-  const { code } = error as NodeJS.ErrnoException
-  return code?.startsWith('SQLITE_') ? code : sqliteCode(error.cause)
+  // The code of a DOMException, as of an aborted request, is a number.
+  const { code } = error as { readonly code?: unknown }
+  return typeof code === 'string' && code.startsWith('SQLITE_') ? code : sqliteCode(error.cause)
 }
