@@ -55,7 +55,8 @@ export async function updateAttributeSettings(ctx: Context, input: AttributeSett
       await runOrEnqueue(tx, fillAttribute, { targetId: row!.id, state: {} })
     }
     // After the contacts are locked: a save writes the index of a contact that it has locked, and both would deadlock.
-    for (const { id, name } of removed) {
+    // By ascending id, the order in which a newsletter that starts locks them.
+    for (const { id, name } of removed.sort((a, b) => a.id - b.id)) {
       await queries.deleteIndexed(tx, { client_id: tx.clientId, id })
       await tx.local.onAttributeRemoved(tx, name)
       await runInTwoPasses(tx, clearAttribute, { targetId: id })

@@ -594,6 +594,30 @@ onPostgres('while a transaction of the host is open', () => {
     )
   })
 
+  test('two indexed attributes are removed while a newsletter by one of them starts, without a deadlock', async (t) => {
+    const place = await openSeveral(t, 2, { mail, publicUrl: 'https://mail.example' })
+    const [acme, neighbour] = place.clients
+    await acme!.settings.attributes.update({ indexed: ['zip', 'age'] })
+    // Without an order PostgreSQL returns this row last from now on, although its id is lower.
+    for (const name of ['zip code', 'zip'])
+      await place.ask(`update mailkeep_indexed_attribute set name = '${name}' where name like 'zip%'`)
+    const segment = await acme!.segments.create({ name: 'Here', filters: { attributes: { zip: '1' } } })
+    const { id } = await addNewsletter(acme!, { segment: segment.id })
+    const other = await beginOther(t, place)
+    await other.query(`select 1 from mailkeep_indexed_attribute where name = 'zip' for update`)
+    const sent = acme!.newsletters.send(id)
+    await untilLocked(place.ask)
+    const removed = neighbour!.settings.attributes.update({ indexed: [] })
+    await until(
+      () => place.ask(lockWaits),
+      (rows) => rows.length > 1,
+    )
+    await other.query('commit')
+    assert.equal((await sent).status, 'sent')
+    assert.deepEqual(await removed, { indexed: [] })
+    await assertNoDeadlock(place)
+  })
+
   /** Runs the jobs that repeat a change, because such transactions may have added rows. */
   async function runSecondPass({ ask, all }: Awaited<ReturnType<typeof openSeveral>>) {
     await ask(`update mailkeep_job set run_at = run_at - interval '1 hour'`)
