@@ -20,7 +20,8 @@ const selecting = ['lists', 'tags', 'topics'] as const
  * deleted list would reach no one, and one that excludes a deleted list or tag would reach the excluded contacts. So the
  * segment, its attributes, the excluded lists and all tags are locked until the transaction has started the newsletter.
  *
- * @throws MailkeepError `validation_failed` on the id, as in `audience.lists.0`, or on the empty filter.
+ * @throws MailkeepError `validation_failed` on the id, as in `audience.lists.0`, on the empty filter, or on `audience.segment`
+ *   if an attribute of the segment is not declared.
  */
 export async function requireAudience(tx: Tx, audience: Audience): Promise<void> {
   const empty = emptyFilterOf(audience)

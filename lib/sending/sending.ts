@@ -27,7 +27,9 @@ import type { NewsletterStatus } from './statuses.ts'
  * stored job writes a message for each of them, and the mailers of all processes send the messages.
  *
  * @throws MailkeepError `not_found`; `validation_failed`: on `status` when it has started, on the template that is wrong,
- *   on the id of the audience that does not exist, on its empty filter, on `from_identity_id`, `at`, `mail` or `public_url`.
+ *   on the id of the audience that does not exist, on its empty filter, on `audience.segment` if it filters by an attribute
+ *   that is not declared, on `from_identity_id`, `at`, `mail` or `public_url`; `unavailable`: it starts now, and the index of
+ *   an attribute is being filled.
  */
 export async function sendNewsletter(ctx: Context, id: number, input: SendInput = {}): Promise<Newsletter> {
   const { at } = parse(SendOptions, input)
