@@ -91,15 +91,15 @@ const updateEndpointHealth = statement(
 export async function recordAttempts(tx: Tx, finished: readonly FinishedAttempt[]): Promise<FinishedAttempt[]> {
   if (finished.length === 0) return []
   const recorded = await recordDeliveries(tx, finished)
-  const requests = recorded.filter(({ outcome }) => outcome.kind !== 'refused')
-  if (requests.length > 0) tx.transaction.defer(insertAttempts(tx, requests.map(attemptOf)))
+  const made = recorded.filter(({ outcome }) => outcome.kind !== 'refused')
+  if (made.length > 0) tx.transaction.defer(insertAttempts(tx, made.map(attemptOf)))
   const tallies = new Map<number, EndpointTally>()
-  for (const attempt of requests) addToTally(tallies, attempt)
+  for (const attempt of made) addToTally(tallies, attempt)
   // Sorted by id, so that two processes lock endpoints in the same order and cannot deadlock.
   const sorted = [...tallies].sort(([a], [b]) => a - b)
   const endpoints = await Promise.all(sorted.map(([id, tally]) => updateHealth(tx, id, tally)))
   for (const [n, [id, tally]] of sorted.entries()) await switchOffIfFailing(tx, id, tally, endpoints[n])
-  countAttempts(tx, requests)
+  countAttempts(tx, made)
   tx.transaction.afterCommit(() => {
     for (const attempt of recorded) if (attempt.disposition.status === 'failed') logFailure(tx, attempt)
   })
