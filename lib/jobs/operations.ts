@@ -204,6 +204,6 @@ async function saveResult(tx: Tx, job: queries.StoredJob, { status, state, runAt
 async function retryLater(ctx: Context, { id, kind, failures }: queries.StoredJob, error: unknown): Promise<void> {
   const delayMs = Math.min(firstRetryMs * 2 ** failures, maxRetryMs)
   const run_at = timestamp(ctx.clock() + delayMs)
-  ctx.logger.error({ err: error, job_id: id, kind, failures: failures + 1, retry_at: run_at }, 'job failed: will retry')
   await transact(ctx, (tx) => queries.postponeJob(tx, { id, run_at, failures }))
+  ctx.logger.error({ err: error, job_id: id, kind, failures: failures + 1, retry_at: run_at }, 'job failed: will retry')
 }

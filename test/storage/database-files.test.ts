@@ -5,6 +5,7 @@ import { copyFile, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
+import BetterSqlite3 from 'better-sqlite3'
 import { createMailkeep, isMailkeepError } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 
@@ -62,6 +63,20 @@ describe('the files of a database that is open', () => {
       assert.equal(lines.filter(({ level }) => level === 'error').length, 1, 'one line in the log')
     })
   }
+
+  test('a stored job cannot be saved: the log does not say when it is retried', async (t) => {
+    const { file, lines, mailkeep } = await open(t)
+    const now = new Date().toISOString()
+    const database = new BetterSqlite3(file)
+    t.after(() => database.close())
+    database.exec(`insert into mailkeep_job (client_id, kind, target_id, state, created_at, run_at)
+      values (1, 'clear tag', 901, '{}', '${now}', '${now}')`)
+    await rm(file)
+    await Promise.allSettled([mailkeep.deliverDue()])
+    const messages = lines.map(({ message }) => message)
+    assert.ok(messages.includes('housekeeping failed: will try again'))
+    assert.ok(!messages.includes('job failed: will retry'))
+  })
 
   test('readiness says why', async (t) => {
     const { file, mailkeep } = await open(t)
