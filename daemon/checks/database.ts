@@ -21,6 +21,8 @@ export async function checkDatabase(config: Config): Promise<Finding[]> {
     if (!holdsDatabase(database)) {
       const faults = await checkDirectory(database)
       if (faults.length > 0) return faults
+      const { requireSqlite } = await loadSqlite()
+      requireSqlite(sqliteOptions())
       return [ok('database', `${database} does not exist yet: the first start creates it`)]
     }
     const { inspectFile } = await loadSqlite()

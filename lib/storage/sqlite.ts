@@ -101,6 +101,17 @@ function cannotOpen(file: string, error: unknown): MailkeepError {
   return new MailkeepError('unavailable', `The database ${file} cannot be opened: ${reason}`, { cause: error })
 }
 
+/** Checks that SQLite runs here, before there is a file. @throws MailkeepError `unavailable` */
+export function requireSqlite(options: SqliteOptions): void {
+  requireSupportedNode()
+  try {
+    newHandle(':memory:', options, { timeout: 0 }).close()
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new MailkeepError('unavailable', `better-sqlite3 does not run here: ${reason}`, { cause: error })
+  }
+}
+
 /**
  * Inspects a database file, which may be in use.
  *

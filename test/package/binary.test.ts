@@ -161,6 +161,9 @@ describe('the binary alone, as another user', () => {
       const line = `The SQLite addon cannot be loaded: ${temporary} does not let programs run (noexec).`
       assert.equal(err, `mailkeep: ${line} Set TMPDIR to a directory where it may.\n`)
       assert.equal(code, 1)
+      const doctor = await run('doctor')
+      assert.match(doctor.out, new RegExp(`^FAULT +database +${line.replaceAll(/[().]/g, '\\$&')} Set TMPDIR`, 'm'))
+      assert.equal(doctor.code, 1)
       assert.deepEqual(await readdir(temporary), [])
     } finally {
       execFileSync('umount', [temporary])

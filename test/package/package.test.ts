@@ -155,9 +155,9 @@ describe('the packed package', { concurrency: 2 }, () => {
 
   test('runs as a program with one driver only, and names a driver that is missing', async () => {
     const program = 'node_modules/mailkeep/dist/daemon/main.js'
-    const asked = (project: Project, database: string) => {
+    const asked = (project: Project, database: string, command = 'migrate') => {
       const env = { PATH: process.env.PATH, MAILKEEP_DATABASE: database, MAILKEEP_ENCRYPTION_KEY: 'A'.repeat(43) }
-      const { stdout, stderr } = spawnSync(process.execPath, [program, 'migrate'], { cwd: project.folder, env })
+      const { stdout, stderr } = spawnSync(process.execPath, [program, command], { cwd: project.folder, env })
       return `${stdout}${stderr}`
     }
     const closedPort = 'postgres://postgres@127.0.0.1:1/nothing'
@@ -167,7 +167,9 @@ describe('the packed package', { concurrency: 2 }, () => {
     assert.equal(asked(withSqlite, closedPort), needsPg)
     const withPg = packed.project('pg-only', ['kysely', 'pg'])
     assert.match(asked(withPg, closedPort), /^mailkeep: The database cannot be opened: .*ECONNREFUSED/)
-    assert.match(asked(withPg, 'mail.db'), /^mailkeep: better-sqlite3 is missing, which a SQLite database needs/)
+    const needsSqlite = 'better-sqlite3 is missing, which a SQLite database needs: npm install better-sqlite3'
+    assert.equal(asked(withPg, 'mail.db'), `mailkeep: ${needsSqlite}\n`)
+    assert.match(asked(withPg, 'mail.db', 'doctor'), new RegExp(`^FAULT +database +${needsSqlite}$`, 'm'))
   })
 
   test('serves as a program, with its log and its metrics, with Kysely and one driver only', async (t) => {
