@@ -17,6 +17,10 @@ export function databaseError(error: unknown, { database }: Pick<Config, 'databa
   if (code.startsWith('SQLITE_IOERR')) {
     return new CliError(`The disk of ${file} cannot be read or written (${code}): see the system's log.`)
   }
+  if (code.startsWith('SQLITE_CANTOPEN')) {
+    const what = `The database ${file} cannot be opened (${code})`
+    return new CliError(`${what}: its directory must be there, and writable for this user. See mailkeep doctor.`)
+  }
   if (code.startsWith('SQLITE_READONLY')) {
     const what = `${file}, its -wal or its -shm cannot be written (${code})`
     return new CliError(`${what}: give them, and their directory, to this user, with mode 600. See mailkeep doctor.`)

@@ -58,6 +58,11 @@ function unusable(database: string, error: unknown): Finding {
 const restore = 'stop the daemon and restore a backup: mailkeep restore FILE'
 
 const ownerRemedy = 'chown it to the user mailkeep runs as'
+const mountRemedy = 'mount it writable (in a systemd unit: ReadWritePaths=), or set MAILKEEP_DATABASE'
+
+function isReadOnly(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'EROFS'
+}
 
 async function checkDirectory(database: string): Promise<Finding[]> {
   const directory = dirname(resolve(database))
@@ -68,7 +73,8 @@ async function checkDirectory(database: string): Promise<Finding[]> {
     // SQLite creates its write-ahead log beside the database.
     await access(directory, constants.W_OK | constants.X_OK)
     return []
-  } catch {
+  } catch (error) {
+    if (isReadOnly(error)) return [fault('permissions', `${directory} is on a read-only file system`, mountRemedy)]
     return [fault('permissions', `${directory} cannot be written by this user`, ownerRemedy)]
   }
 }
@@ -79,7 +85,11 @@ async function checkFile(database: string): Promise<Finding[]> {
   for (const path of [database, `${database}-wal`, `${database}-shm`]) {
     const file = await stat(path).catch(() => undefined)
     if (!file) continue
-    await access(path, constants.R_OK | constants.W_OK).catch(() => {
+    await access(path, constants.R_OK | constants.W_OK).catch((error) => {
+      if (isReadOnly(error)) {
+        findings.push(fault('permissions', `${path} is on a read-only file system`, mountRemedy))
+        return
+      }
       const isOwn = file.uid === process.getuid?.() && (file.mode & 0o600) !== 0o600
       const message = `${path} cannot be read and written by this user`
       findings.push(fault('permissions', message, isOwn ? `chmod 600 ${path}` : ownerRemedy))

@@ -222,34 +222,40 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
   })
 
   const canMount = { skip: process.platform !== 'linux' || process.getuid?.() !== 0 }
-  test('says that a file which cannot be written needs another owner, not a backup', canMount, async (t) => {
-    const cwd = await directory(t)
-    const mount = async (...args: string[]) => (await once(spawn('mount', args, { stdio: 'ignore' }), 'close'))[0] === 0
-    if (!(await mount('-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', cwd))) return t.skip('no tmpfs can be mounted')
-    try {
-      await run(['migrate'], { cwd })
-      const path = join(cwd, 'mailkeep.db')
-      const expectFault = async () => {
-        const found = (await examine(cwd)).bad.filter(({ check }) => check !== 'disk')
-        assert.deepEqual([...new Set(found.map(({ check }) => check))], ['permissions'])
-        for (const { remedy } of found) assert.equal(remedy, 'chown it to the user mailkeep runs as')
-      }
-      const db = new Database(path)
-      db.exec('select * from mailkeep_client') // creates the -shm
-      // The file only, then its index of the log, then its directory too.
-      for (const file of [path, `${path}-shm`]) {
-        assert.ok((await mount('--bind', file, file)) && (await mount('-o', 'remount,bind,ro', file)))
+  test(
+    'says that a file on a read-only file system needs another mount, not a backup or an owner',
+    canMount,
+    async (t) => {
+      const cwd = await directory(t)
+      const mount = async (...args: string[]) =>
+        (await once(spawn('mount', args, { stdio: 'ignore' }), 'close'))[0] === 0
+      if (!(await mount('-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', cwd))) return t.skip('no tmpfs can be mounted')
+      try {
+        await run(['migrate'], { cwd })
+        const path = join(cwd, 'mailkeep.db')
+        const expectFault = async () => {
+          const found = (await examine(cwd)).bad.filter(({ check }) => check !== 'disk')
+          assert.deepEqual([...new Set(found.map(({ check }) => check))], ['permissions'])
+          const remedy = 'mount it writable (in a systemd unit: ReadWritePaths=), or set MAILKEEP_DATABASE'
+          for (const fault of found) assert.equal(fault.remedy, remedy)
+        }
+        const db = new Database(path)
+        db.exec('select * from mailkeep_client') // creates the -shm
+        // The file only, then its index of the log, then its directory too.
+        for (const file of [path, `${path}-shm`]) {
+          assert.ok((await mount('--bind', file, file)) && (await mount('-o', 'remount,bind,ro', file)))
+          await expectFault()
+          if (file === path) assert.match(await errorLineOf(['client', 'create', 'Acme'], { cwd }), /cannot be written/)
+          await once(spawn('umount', [file], { stdio: 'ignore' }), 'close')
+        }
+        db.close()
+        assert.ok(await mount('-o', 'remount,ro', cwd))
         await expectFault()
-        if (file === path) assert.match(await errorLineOf(['client', 'create', 'Acme'], { cwd }), /cannot be written/)
-        await once(spawn('umount', [file], { stdio: 'ignore' }), 'close')
+      } finally {
+        await once(spawn('umount', [cwd], { stdio: 'ignore' }), 'close')
       }
-      db.close()
-      assert.ok(await mount('-o', 'remount,ro', cwd))
-      await expectFault()
-    } finally {
-      await once(spawn('umount', [cwd], { stdio: 'ignore' }), 'close')
-    }
-  })
+    },
+  )
 
   test('names each fault, and says what to do about it', async (t) => {
     const cwd = await directory(t)

@@ -189,5 +189,49 @@ describe('the binary alone, as another user', () => {
     assert.equal(out, '')
     assert.match(err, /^mailkeep: .*EACCES.*\n$/)
     assert.equal(code, 1)
+    const doctor = await run('doctor')
+    assert.match(doctor.out, /^FAULT +permissions .*\n +→ chown it to the user mailkeep runs as$/m)
+    assert.equal(doctor.code, 1)
+  })
+
+  test('its doctor says that a file which cannot be written needs another owner, not a backup', {
+    skip: !isRoot,
+  }, async (t) => {
+    const { data, run } = await bare(t)
+    await run('migrate')
+    const path = join(data, 'mailkeep.db')
+    await chown(path, 0, 0)
+    const { out, code } = await run('doctor')
+    const line = `${path} cannot be read and written by this user`
+    assert.match(out, new RegExp(`^FAULT +permissions +${line}\\n +→ chown it to the user mailkeep runs as$`, 'm'))
+    assert.doesNotMatch(out, /backup/)
+    assert.equal(code, 1)
+  })
+
+  test('stops with one line on a read-only file system, which its doctor names', async (t) => {
+    const { data, run } = await bare(t)
+    await run('migrate')
+    try {
+      execFileSync('mount', ['--bind', data, data], { stdio: 'ignore' })
+    } catch {
+      t.skip('nothing can be mounted here')
+      return
+    }
+    try {
+      execFileSync('mount', ['-o', 'remount,bind,ro', data])
+      assert.match(
+        (await run('client', 'list')).err,
+        /^mailkeep: The database \S+ cannot be opened .*See mailkeep doctor\.\n$/,
+      )
+      const { out, code } = await run('doctor')
+      assert.match(
+        out,
+        new RegExp(`^FAULT +permissions +${data} is on a read-only file system\\n +→ mount it writable`, 'm'),
+      )
+      assert.doesNotMatch(out, /chown/)
+      assert.equal(code, 1)
+    } finally {
+      execFileSync('umount', [data])
+    }
   })
 })
