@@ -1,4 +1,5 @@
 import type { ServerReport } from '../../lib/storage/postgres.ts'
+import { CliError } from '../cli-error.ts'
 import type { Config } from '../config.ts'
 import { shownDatabase } from '../database-setting.ts'
 import { loadPostgres } from '../drivers.ts'
@@ -12,6 +13,7 @@ export async function checkServer(config: Config): Promise<Finding[]> {
     const { inspectServer } = await loadPostgres()
     report = await inspectServer(config.database, config.postgres)
   } catch (error) {
+    if (error instanceof CliError) return [{ check: 'database', state: 'fault', message: error.message }]
     const message = error instanceof Error ? error.message : String(error)
     const remedy = 'check that the server runs, and that MAILKEEP_DATABASE is right'
     return [fault('database', message, /too many|connection slots/.test(message) ? moreConnections : remedy)]

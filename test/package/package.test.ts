@@ -165,6 +165,7 @@ describe('the packed package', { concurrency: 2 }, () => {
     assert.equal(asked(withSqlite, 'mail.db'), 'mail.db is up to date\n')
     const needsPg = 'mailkeep: pg is missing, which PostgreSQL needs: npm install pg\n'
     assert.equal(asked(withSqlite, closedPort), needsPg)
+    assert.doesNotMatch(asked(withSqlite, closedPort, 'doctor'), /check that the server runs/)
     const withPg = packed.project('pg-only', ['kysely', 'pg'])
     assert.match(asked(withPg, closedPort), /^mailkeep: The database cannot be opened: .*ECONNREFUSED/)
     const needsSqlite = 'better-sqlite3 is missing, which a SQLite database needs: npm install better-sqlite3'
