@@ -16,7 +16,7 @@ import {
 import { countDeliveries, type DeliveryCounts, maxRowsPerTransaction, rowsOf } from './batch-size.ts'
 import { type Planned, runStep, type Step } from './batch-steps.ts'
 import { refusal } from './bulk-merge.ts'
-import { listContactsByEmail, lockEmailKeys } from './bulk-queries.ts'
+import { lockEmailKeys } from './bulk-queries.ts'
 import { requireMayConfirm } from './double-opt-in.ts'
 
 /**
@@ -81,8 +81,7 @@ async function findKeys(
   operations: readonly Parsed[],
   results: [number, BatchOperationResult][],
 ): Promise<Planned[]> {
-  const ids = await idsToLock(tx, operations)
-  const found = ids.length > 0 ? await lockEmailKeys(tx, { client_id: tx.clientId, ids }) : []
+  const found = await lockContacts(tx, operations)
   const keys = new Map(found.map(({ id, email_key }) => [id, email_key]))
   return operations.flatMap((operation) => {
     const key = operation.emailKey ?? keys.get(operation.id!)
@@ -93,17 +92,14 @@ async function findKeys(
 }
 
 /**
- * Returns the ids that operations name. On PostgreSQL also those of the addresses, unless there is a single step, which
- * locks these itself. Contacts that are locked step by step would deadlock with a merge of them, or with a save that waits
- * to create a tag.
+ * Locks the contacts that operations name. Contacts that are locked step by step would deadlock with a merge of them, or
+ * with a save that waits to create a tag. A single step that names addresses only locks them itself.
  */
-async function idsToLock(tx: Tx, operations: readonly Parsed[]): Promise<number[]> {
-  const ids = new Set(operations.flatMap(({ id }) => id ?? []))
+async function lockContacts(tx: Tx, operations: readonly Parsed[]): ReturnType<typeof lockEmailKeys> {
+  const ids = [...new Set(operations.flatMap(({ id }) => id ?? []))]
   const email_keys = [...new Set(operations.flatMap(({ emailKey }) => emailKey ?? []))]
-  if (tx.storage.dialect.concurrentWriters && email_keys.length > 0 && email_keys.length < operations.length) {
-    for (const { id } of await listContactsByEmail(tx, { client_id: tx.clientId, email_keys })) ids.add(id)
-  }
-  return [...ids]
+  if (email_keys.length === operations.length) return []
+  return lockEmailKeys(tx, { client_id: tx.clientId, ids, email_keys })
 }
 
 /** Tokens of members erase contacts one by one. */

@@ -1,7 +1,15 @@
 /** Statements for many contacts. `queries.ts` has the statements for one contact. */
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
+import type { Dialect } from '../storage/dialect.ts'
 import { bool, int, ints, json, rows, statement, text, texts, time } from '../storage/statement.ts'
 import { storedColumns, textColumns } from './queries.ts'
+
+/**
+ * Whether a contact that is found by its id belongs to the client. SQLite uses no index for it: without statistics, it
+ * would read all contacts of the client.
+ */
+export const isOwn = (p: { client_id: RawBuilder<unknown> }, dialect: Dialect): RawBuilder<boolean> =>
+  sql`${dialect.unindexed(sql.ref('mailkeep_contact.client_id'))} = ${p.client_id}`
 
 function contactsByEmail(locks: boolean) {
   return statement.all({ client_id: int, email_keys: texts }, (db, p, dialect) =>
@@ -80,12 +88,16 @@ export const listTagKeys = statement.all(
 )
 
 /** Locks contacts in the order of their ids, so that their addresses stay as they are until the transaction ends. */
-export const lockEmailKeys = statement.all({ client_id: int, ids: ints }, (db, p, dialect) =>
+export const lockEmailKeys = statement.all({ client_id: int, ids: ints, email_keys: texts }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_contact')
     .select(['id', 'email_key'])
-    .where('client_id', '=', p.client_id)
-    .where(dialect.inList(sql.ref('id'), p.ids))
+    .where(({ and, eb, or }) =>
+      or([
+        and([isOwn(p, dialect), dialect.inList(sql.ref('id'), p.ids)]),
+        and([eb('client_id', '=', p.client_id), dialect.inList(sql.ref('email_key'), p.email_keys)]),
+      ]),
+    )
     .orderBy('id')
     .modifyEnd(dialect.forUpdate),
 )
@@ -115,7 +127,7 @@ export const markAllUnsubscribed = statement.all(
     db
       .updateTable('mailkeep_contact')
       .set({ unsubscribed_at: p.unsubscribed_at, unsubscribed_by_contact: p.by_contact })
-      .where('client_id', '=', p.client_id)
+      .where(isOwn(p, dialect))
       .where(dialect.inList(sql.ref('id'), p.ids))
       .where('unsubscribed_at', 'is', null)
       .returning('id'),
@@ -126,7 +138,7 @@ export const markAllSubscribed = statement.all({ client_id: int, ids: ints }, (d
   db
     .updateTable('mailkeep_contact')
     .set({ unsubscribed_at: null, unsubscribed_by_contact: sql.lit(false) })
-    .where('client_id', '=', p.client_id)
+    .where(isOwn(p, dialect))
     .where(dialect.inList(sql.ref('id'), p.ids))
     .where('unsubscribed_at', 'is not', null)
     .returning('id'),

@@ -8,7 +8,7 @@ import { deleteRows } from '../jobs/batches.ts'
 import { deleteOlder } from '../jobs/operations.ts'
 import { int, ints, statement, time } from '../storage/statement.ts'
 import { dayMs } from '../time.ts'
-import { markAllSubscribed } from './bulk-queries.ts'
+import { isOwn, markAllSubscribed } from './bulk-queries.ts'
 
 /** Inserts one row for each contact. Transactions would wait for a shared counter row. */
 function insertionOf(type: 'created' | 'unsubscribed') {
@@ -17,7 +17,7 @@ function insertionOf(type: 'created' | 'unsubscribed') {
     { client_id: int, ids: ints },
     (_, p, dialect) => sql`insert into mailkeep_past_change (client_id, type, at)
       select ${p.client_id}, ${sql.lit(type)}, ${at} from mailkeep_contact
-      where client_id = ${p.client_id} and ${dialect.inList(sql.ref('id'), p.ids)} and ${at} is not null
+      where ${isOwn(p, dialect)} and ${dialect.inList(sql.ref('id'), p.ids)} and ${at} is not null
       order by id ${dialect.forUpdate}`,
   )
 }

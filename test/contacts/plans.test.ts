@@ -325,3 +325,34 @@ describe('the queries of imports and preferences', () => {
     }
   })
 })
+
+/** A search by the client alone, which reads all its contacts, or all its unsubscribed ones. */
+const searchByClient = /^SEARCH mailkeep_contact USING .*\(client_id=\?(?: AND unsubscribed_at>\?)?\)$/
+
+for (const analyzed of [false, true]) {
+  describe(`changes of contacts that are found by their ids ${analyzed ? 'after' : 'without'} ANALYZE`, () => {
+    test('read only these contacts, not all contacts of their client', async (t) => {
+      const { acme, plansAfter, close } = await open({ analyzed })
+      t.after(close)
+      const plans = await plansAfter(async () => {
+        await acme.contacts.delete(5)
+        await acme.contacts.delete({ email: 'user20@example.org' })
+        await acme.contacts.unsubscribe(6)
+        await acme.contacts.resubscribe(6)
+        await acme.contacts.merge(7, { into: 8 })
+        const results = await acme.contacts.batch([
+          { op: 'unsubscribe', id: 10 },
+          { op: 'resubscribe', id: 10 },
+          { op: 'upsert', email: 'user9@example.org', tags: ['t0'] },
+          { op: 'tag', id: 12, tags: ['t0'] },
+          { op: 'delete', id: 13 },
+        ])
+        assert.ok(results.every(({ status }) => status !== 'refused'))
+      })
+      const seen = plans.filter(({ sql }) => /mailkeep_contact"?\b/.test(sql))
+      assert.ok(seen.length > 5, `${seen.length} texts were seen`)
+      for (const { sql, plan } of seen)
+        for (const step of plan) assert.doesNotMatch(step, searchByClient, `${plan.join('\n')}\n${sql}`)
+    })
+  })
+}

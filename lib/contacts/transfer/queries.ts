@@ -1,11 +1,7 @@
 /** Statements that only imports need. */
-import { type RawBuilder, sql } from 'kysely'
-import type { Dialect } from '../../storage/dialect.ts'
+import { sql } from 'kysely'
 import { bool, int, ints, rows, statement, time } from '../../storage/statement.ts'
-
-/** Prevents the use of an index: without statistics, SQLite would read all contacts of the client for each row. */
-const isOwn = (p: { client_id: RawBuilder<unknown> }, dialect: Dialect) =>
-  sql`${dialect.unindexed(sql.ref('mailkeep_contact.client_id'))} = ${p.client_id}`
+import { isOwn } from '../bulk-queries.ts'
 
 const unsubscribed = { id: int, unsubscribed_at: time, unsubscribed_by_contact: bool }
 
