@@ -134,8 +134,8 @@ export const holdDeliveries = statement.affected(
 export const holdClaimed = statement(
   { endpoint_id: int, now: time },
   (_, p, dialect) => sql`update mailkeep_delivery set status = 'held', ended_at = ${p.now} where id in
-    (select id from mailkeep_delivery where lease_until is not null and endpoint_id = ${p.endpoint_id}
-      and status = 'pending' ${dialect.forUpdateSkipLocked})`,
+    (select id from mailkeep_delivery where lease_until is not null
+      and ${dialect.unindexed(sql.ref('endpoint_id'))} = ${p.endpoint_id} and status = 'pending' ${dialect.forUpdateSkipLocked})`,
 )
 
 export const listDeliveries = statement.range({ endpoint_id: int }, (db, p) =>

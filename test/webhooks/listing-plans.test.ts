@@ -1,4 +1,4 @@
-/** The listings of deliveries and of the audit log read ranges of indexes, whatever the filters. */
+/** Statements on deliveries and on the audit log read ranges of indexes, whatever the filters. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
@@ -18,19 +18,19 @@ async function open() {
   for (let n = 0; n < 2; n++) await acme.webhooks.createEndpoint({ url: `https://partner.example/${n}`, events })
   for (let n = 0; n < 20; n++) await acme.events.raise({ type: events[n % 2]!, data: {} })
   handle.exec(`update mailkeep_delivery set status = 'success', ended_at = created_at where id % 3 > 0`)
+  const explain = (sql: string) => {
+    const parameters = Array.from({ length: sql.split('?').length - 1 }, () => 1n)
+    return (prepare(`explain query plan ${sql}`).all(...parameters) as { detail: string }[]).map(({ detail }) => detail)
+  }
   const plansOf = async (list: (cursor: { cursor?: string }) => Promise<{ meta: { next_cursor: string | null } }>) => {
     texts.clear()
     const { next_cursor: cursor } = (await list({})).meta
     if (cursor) await list({ cursor })
     return [...texts]
       .filter((sql) => /select/.test(sql) && /mailkeep_(delivery|audit|token)\b/.test(sql))
-      .map((sql) => {
-        const parameters = Array.from({ length: sql.split('?').length - 1 }, () => 1n)
-        const steps = prepare(`explain query plan ${sql}`).all(...parameters) as { detail: string }[]
-        return { sql, steps: steps.map(({ detail }) => detail) }
-      })
+      .map((sql) => ({ sql, steps: explain(sql) }))
   }
-  return { acme, plansOf, close: () => mailkeep.close() }
+  return { acme, texts, plansOf, explain, close: () => mailkeep.close() }
 }
 
 /** Matches full scans of the tables or of their indexes. */
@@ -92,4 +92,13 @@ describe('the plan of a listing', () => {
       assert.match(steps.join('\n'), /^SEARCH mailkeep_token USING INDEX mailkeep_token_(valid|client) [^\n]*$/)
     }
   })
+})
+
+test('switching an endpoint off finds its requests in flight without reading its pending deliveries', async (t) => {
+  const { acme, texts, explain, close } = await open()
+  t.after(close)
+  texts.clear()
+  await acme.webhooks.updateEndpoint(1, { active: false })
+  const [held] = [...texts].filter((sql) => /set status = 'held'.*lease_until is not null/s.test(sql))
+  assert.match(explain(held!).join('\n'), /mailkeep_delivery USING INDEX mailkeep_delivery_lease/, held)
 })
