@@ -248,7 +248,7 @@ export class Mailkeep {
   }
 
   /**
-   * Re-encrypts all stored secrets and answers with the current key, and returns how many. After that the previous keys
+   * Re-encrypts all stored secrets and results with the current key, and returns how many. After that the previous keys
    * are not needed.
    */
   async resealSecrets(options: AbortInput = {}): Promise<number> {

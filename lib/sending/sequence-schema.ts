@@ -65,7 +65,7 @@ export interface StepInput extends ContentInput {
   readonly id?: number | undefined
   /** Orders the steps if every step has one. Default: their order in the array. */
   readonly position?: number | undefined
-  /** Seconds after the step before it; for the first step, after the enrolment. At most a year. */
+  /** Seconds after the step before it; for the first step, after the enrolment. At most 366 days. */
   readonly delay_seconds: number
 }
 

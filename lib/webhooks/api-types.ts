@@ -81,7 +81,7 @@ export interface WebhooksApi {
   getDelivery(endpointId: number, id: number): Promise<DeliveryDetail>
   /**
    * Sends a delivery again: one attempt now, then the retry schedule from its start. A pending delivery becomes due now. If
-   * an attempt is running, the next one follows it, unless the running one succeeds.
+   * an attempt is running, the next one follows it, unless the running one succeeds, gets a 410 or is refused.
    *
    * @throws MailkeepError `not_found`; `validation_failed`: the endpoint is switched off, or the payload was erased.
    */

@@ -34,7 +34,7 @@ export interface Stats extends DeliveryFigures, MailFigures {
   readonly oldestDueMessageSeconds: number
   /** Number of endpoints that have deliveries due. */
   readonly endpointsDue: number
-  /** Number of endpoints: active ones, and inactive ones by `disabled_reason`. */
+  /** Number of endpoints: active ones, and switched-off ones by `disabled_reason`. */
   readonly endpoints: Readonly<Record<'active' | 'manual' | 'auto_failures', number>>
 }
 

@@ -202,7 +202,7 @@ export interface DeliveryDetail extends Delivery {
   payload: unknown
   error: string | null
   created_at: string
-  /** Null unless pending. During an attempt: when the next attempt starts if the process of this one dies. */
+  /** Null unless pending. During an attempt: when the next one starts at the latest if its process dies. */
   next_attempt_at: string | null
   attempt_log: Attempt[]
 }

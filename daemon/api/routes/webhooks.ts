@@ -161,7 +161,7 @@ export const webhookExtensions: readonly Route[] = [
     name: 'redeliver',
     summary: 'Send a delivery again',
     description:
-      'Makes one attempt now. If it fails, the retry schedule starts again. A pending delivery becomes due now. If an attempt is running, the next one follows it, unless the running one succeeds. Answers 422 for an endpoint that is switched off or an erased payload.',
+      'Makes one attempt now. If it fails, the retry schedule starts again. A pending delivery becomes due now. If an attempt is running, the next one follows it, unless the running one succeeds, gets a 410 or is refused. Answers 422 for an endpoint that is switched off or an erased payload.',
     answers: { 202: { record: 'Delivery', description: 'The delivery was queued.' } },
     refused: { active: ['The endpoint is switched off: switch it on before redelivering.'] },
     call: async ({ client, params }) => accepted(await client.webhooks.redeliver(params.endpointId, params.deliveryId)),
