@@ -45,7 +45,7 @@ const deleteClient: Command = {
   examples: { ID: '2' },
   flags: [yesFlag],
   notes: [
-    'Its tokens are invalid immediately. Large numbers of rows are deleted in batches by the running daemon, or by the next one that starts. Without --yes the command exits with 2.',
+    'Its tokens are invalid immediately. Large numbers of rows are deleted in batches by the running daemon, or by the next one that starts.',
   ],
   run: async (invocation) => {
     const id = idFrom('The client to delete', invocation.args[0])

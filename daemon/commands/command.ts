@@ -212,7 +212,7 @@ export async function naming<T>(names: Readonly<Record<string, string>>, run: ()
 
 export const yesFlag: Flag = {
   name: 'yes',
-  about: 'Delete it; without this flag the command only reports what would be deleted',
+  about: 'Delete it; without this flag the command only reports what would be deleted, and exits with 2',
 }
 
 export const formatFlag: Flag = { name: 'format', value: 'csv|ndjson', about: 'Format of the file', example: 'csv' }

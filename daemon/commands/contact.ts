@@ -31,7 +31,6 @@ const deleteContact: Command = {
   about: 'Erase a contact and every stored copy of its data',
   examples: { ID: '17' },
   flags: [yesFlag, { name: 'suppress', about: 'Leave a keyed hash of the address, so that it cannot be stored again' }],
-  notes: ['Without --yes the command only reports what would be deleted, and exits with 2.'],
   run: async (invocation) => {
     const id = idFrom('The contact to delete', invocation.args[0])
     await withMailkeep(invocation, async (mailkeep) => {

@@ -35,7 +35,7 @@ const createToken: Command = {
     await withMailkeep(invocation, async (mailkeep) => {
       const create = () => mailkeep.tokens.create(input)
       const made = await naming({ expiresInMs: '--expires-in', name: '--name' }, create)
-      const until = made.expires_at === null ? '' : `, good until ${made.expires_at}`
+      const until = made.expires_at === null ? '' : `, valid until ${made.expires_at}`
       const about = `token ${made.id} of client ${made.client_id}, ${made.role}${until}; it is not shown again:`
       invocation.print({ json: made, text: `${about}\n${made.token}` })
       const failed = await outputError(invocation)
@@ -95,7 +95,7 @@ function roleFrom(text: string | undefined): Role {
 
 function validity({ revoked_at, expires_at }: Token): string {
   if (revoked_at !== null) return `revoked ${revoked_at}`
-  return expires_at === null ? 'does not expire' : `good until ${expires_at}`
+  return expires_at === null ? 'does not expire' : `valid until ${expires_at}`
 }
 
 const unitMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
