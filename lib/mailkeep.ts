@@ -50,8 +50,8 @@ const maxCachedClientApis = 1000
  * Opens a database and migrates its schema to this version.
  *
  * @throws MailkeepError `unavailable`: it cannot be opened; `internal`: the SQLite file is damaged, or is no database;
- *   `conflict`: another encryption key, or the database of a newer version; `validation_failed` on each option that is
- *   wrong or unknown.
+ *   `conflict`: another encryption key, the database of a newer version, or a missing migration with `migrate: false`;
+ *   `validation_failed` on each option that is wrong or unknown.
  */
 export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep> {
   checkOptions('createMailkeep', options)

@@ -88,7 +88,8 @@ async function findStored(tx: Tx, key_hash: string): Promise<StoredResult | unde
     return undefined
   }
   if (!tx.sealer.canOpen(row.answer)) {
-    const message = 'This request was done before, but its response was sealed with another encryption key.'
+    const message =
+      'This request was done before, but no key decrypts its response: check what it did. A new key does it again.'
     throw new MailkeepError('conflict', message)
   }
   return JSON.parse(tx.sealer.openOnce(row.answer, name))
