@@ -29,7 +29,9 @@ const meanings: Readonly<Record<ErrorCode, readonly [when: string, ...headers: s
   invalid_json: ['A body that cannot be parsed.'],
   body_too_large: ['A body larger than 1 MiB or the host’s limit.'],
   validation_failed: ['A field of the body or query is invalid or unknown. `errors` names it.'],
-  conflict: ['Another request changes the same record, or one with the same key is still running. Try again.'],
+  conflict: [
+    'Another request changes the same record, a newsletter that starts needs it, or a request with the same key is still running. Try again.',
+  ],
   idempotency_mismatch: ['The key was used before, with another body or path.'],
   rate_limited: [
     'Too many requests. Try again later.',
