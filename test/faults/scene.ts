@@ -15,7 +15,7 @@ import { Keeper, type Running } from './keeper.ts'
 import { type Load, Loader } from './load.ts'
 import { Receiver } from './receiver.ts'
 
-/** Ten attempts without delay; endpoints are never disabled for failing. */
+/** Ten attempts without delay; no endpoint is switched off for failing. */
 export const webhooks: Partial<WebhookSettings> = {
   allowPrivate: true,
   retryScheduleSeconds: [0, 0, 0, 0, 0, 0, 0, 0, 0],

@@ -1,4 +1,4 @@
-/** Endpoints that are disabled and enabled, by hand and by failures, and deleted. */
+/** Endpoints that are switched off and on, by hand and by failures, and deleted. */
 import assert from 'node:assert/strict'
 import { test } from '../support/databases.ts'
 import { needsClock, overHttp, until } from '../support/harness.ts'
@@ -8,7 +8,7 @@ const statuses = (deliveries: Delivery[]) => deliveries.map(({ status }) => stat
 const never = { retryScheduleSeconds: [3600] }
 
 overHttp('endpoints', (open) => {
-  test('disabled by hand hold pending and later deliveries', async (t) => {
+  test('switched off by hand hold pending and later deliveries', async (t) => {
     const { deliveries, endpoint, failed, hook, patch, wakeDispatcher, raise, settled } = await openHook(open, t, never)
     hook.replies(200, 500)
     await raise()
@@ -80,7 +80,7 @@ overHttp('endpoints', (open) => {
     assert.equal((await endpoint()).consecutive_failures, 0)
   })
 
-  test('that fail often enough for long enough are disabled', async (t) => {
+  test('that fail often enough for long enough are switched off', async (t) => {
     const settings = { retryScheduleSeconds: Array(9).fill(0), disableAfterFailures: 3, disableAfterHours: 0 }
     const { deliveries, endpoint, hook, patch, wakeDispatcher, raise } = await openHook(open, t, settings)
     hook.replies(500)
@@ -101,7 +101,7 @@ overHttp('endpoints', (open) => {
     assert.deepEqual([consecutive_failures, none], [0, null])
   })
 
-  test('are not disabled before the first failure is long enough ago', async (t) => {
+  test('are not switched off before the first failure is long enough ago', async (t) => {
     const settings = { disableAfterFailures: 3, disableAfterHours: 24 }
     const { advance, endpoint, failed, hook, raise } = await openHook(open, t, settings)
     hook.replies(500)
@@ -134,7 +134,7 @@ overHttp('endpoints', (open) => {
     assert.equal((await endpoint()).disabled_reason, null)
   })
 
-  test('that answer 410 are disabled immediately', async (t) => {
+  test('that answer 410 are switched off immediately', async (t) => {
     const { deliveries, endpoint, failed, hook, wakeDispatcher, raise } = await openHook(open, t, never)
     hook.replies(500, 410)
     await raise()

@@ -128,7 +128,7 @@ overHttp('webhook endpoints', (open) => {
     assert.deepEqual(await data(200, 'GET', path), before)
   })
 
-  test('are disabled and enabled', async (t) => {
+  test('are switched off and on', async (t) => {
     const { data } = await open(t)
     const { id } = await data(201, 'POST', '/webhook-endpoints', { body: { url, events } })
     const path = `/webhook-endpoints/${id}`

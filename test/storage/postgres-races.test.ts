@@ -906,7 +906,7 @@ onPostgres('records deleted while others use them', () => {
     assert.deepEqual(await ask(`select 1 from mailkeep_contact_list where contact_id = ${contact.id}`), [])
   })
 
-  test('an endpoint disabled while events are raised has no delivery left pending', async (t) => {
+  test('an endpoint switched off while events are raised has no delivery left pending', async (t) => {
     const { clients, ask, all } = await openSeveral(t)
     const { id } = await clients[0]!.webhooks.createEndpoint({
       url: 'http://127.0.0.1:1/',
@@ -928,7 +928,7 @@ onPostgres('records deleted while others use them', () => {
     assert.deepEqual(row, { n: 100, attempts: 0 })
   })
 
-  test('an endpoint disabled and enabled at the same time: pending deliveries are held in either order', async (t) => {
+  test('an endpoint switched off and on at the same time: pending deliveries are held in either order', async (t) => {
     const { clients, ask } = await openSeveral(t)
     for (let round = 0; round < 6; round++) {
       const url = `http://127.0.0.1:1/${round}`

@@ -194,7 +194,7 @@ onSharedDatabases('the log', (open) => {
     shows(of('warn'))
   })
 
-  test('has one line for each endpoint that was disabled, with its id and the reason', async (t) => {
+  test('has one line for each endpoint that was switched off, with its id and the reason', async (t) => {
     const { logger, of } = keepLog()
     const mk = await open(t, { logger, webhooks: { disableAfterFailures: 2, disableAfterHours: 0 } })
     const { id } = await failing(mk, (await openReceiver(t, 500)).url())

@@ -200,7 +200,7 @@ onEveryDatabase('recover', (open) => {
     assert.equal(ended[0]!.done + ended[1]!.done, 600)
   })
 
-  test('stops when the endpoint is disabled in the middle', async (t) => {
+  test('stops when the endpoint is switched off in the middle', async (t) => {
     const mk = await open(t, { start: false })
     const { id } = await addEndpoint(mk, 'http://127.0.0.1:9/')
     await mk.acme.webhooks.updateEndpoint(id, { active: false })

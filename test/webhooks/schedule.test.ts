@@ -145,7 +145,7 @@ onSharedDatabases('the definition of success', (open) => {
     assert.equal(elsewhere.received.length, 0)
   })
 
-  test('410 ends the delivery, disables the endpoint immediately and holds its pending deliveries', async (t) => {
+  test('410 ends the delivery, switches the endpoint off immediately and holds its pending deliveries', async (t) => {
     const mk = await open(t)
     const receiver = await openReceiver(t, ({ body }) => (JSON.parse(body).data.gone ? 410 : 500))
     const { id } = await addEndpoint(mk, receiver.url())
@@ -164,7 +164,7 @@ onSharedDatabases('a status whose body breaks off', (open) => {
   const cut = (status: string) => (socket: Socket) =>
     socket.end(`HTTP/1.1 ${status}\r\nRetry-After: 7200\r\nContent-Length: 10\r\n\r\nabc`)
 
-  test('counts as the status does: 410 disables the endpoint, Retry-After of 429 and 503 is honoured', async (t) => {
+  test('counts as the status does: 410 switches the endpoint off, Retry-After of 429 and 503 is honoured', async (t) => {
     const mk = await open(t)
     const endpoints = new Map<string, number>()
     for (const status of ['410 Gone', '429 Too Many Requests', '503 Service Unavailable', '500 Error', '200 OK']) {
@@ -223,7 +223,7 @@ onSharedDatabases('Retry-After', (open) => {
 })
 
 onSharedDatabases('an endpoint that keeps failing', (open) => {
-  test('is disabled once it failed often enough and the first failure is old enough, and not before', async (t) => {
+  test('is switched off once it failed often enough and the first failure is old enough, and not before', async (t) => {
     const mk = await open(t, { webhooks: { disableAfterFailures: 3, disableAfterHours: 2 } })
     const receiver = await openReceiver(t, 500)
     const { id } = await addEndpoint(mk, receiver.url())
@@ -247,7 +247,7 @@ onSharedDatabases('an endpoint that keeps failing', (open) => {
     assert.equal(byHand.disabled_reason, 'manual')
   })
 
-  test('is by default disabled at its twentieth failure, once the first is 24 h old', async (t) => {
+  test('is by default switched off at its twentieth failure, once the first is 24 h old', async (t) => {
     const mk = await open(t)
     const url = (await openReceiver(t, 500)).url()
     const rare = await addEndpoint(mk, url)
@@ -268,7 +268,7 @@ onSharedDatabases('an endpoint that keeps failing', (open) => {
     assert.deepEqual([await fail(rare, 1), await fail(burst, 1)], [false, false])
   })
 
-  test('is disabled immediately with 0 hours; its retries count', async (t) => {
+  test('is switched off immediately with 0 hours; its retries count', async (t) => {
     const mk = await open(t, { webhooks: { disableAfterFailures: 3, disableAfterHours: 0 } })
     const { id } = await addEndpoint(mk, (await openReceiver(t, 500)).url())
     await raise(mk)

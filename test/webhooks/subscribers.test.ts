@@ -165,7 +165,7 @@ for (const [name, database] of Object.entries(databases)) {
       assert.match(attempt_log[1]!.response_body!, /^Error: not yet: 2\n/)
     })
 
-    test('are given up after the last attempt, never disabled, and handle the event again on request', async (t) => {
+    test('are given up after the last attempt, never switched off, and handle the event again on request', async (t) => {
       const { mailkeep, start, subscribe } = await open(t, database)
       await mailkeep.close()
       const quick = await start({
