@@ -46,7 +46,7 @@ export async function createSuppression(
   })
 }
 
-/** Reports the contact whose address an answer shows, so that the stored answer is deleted with the contact. */
+/** Reports the contact whose address an answer shows, so that the stored result is deleted with the contact. */
 async function reportContact(tx: Tx, email: string): Promise<void> {
   const { onContactRead } = tx.local
   if (!onContactRead) return

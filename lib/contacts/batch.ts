@@ -108,7 +108,7 @@ function requireMayErase(ctx: Context): void {
   throw invalid('op', 'Erasing contacts with a batch needs a token with the role admin.')
 }
 
-/** An erasure also deletes memberships, events and stored answers. */
+/** An erasure also deletes memberships, events and stored results. */
 const rowsOfErasure = 10
 const rowsOfAuditEntry = 1
 /** Every step runs some statements, however few operations it has. */
