@@ -13,7 +13,14 @@ import {
   type BatchOperationResult,
   parseOperation,
 } from './batch-schema.ts'
-import { countDeliveries, type DeliveryCounts, maxRowsPerTransaction, rowsOf } from './batch-size.ts'
+import {
+  countDeliveries,
+  type DeliveryCounts,
+  findLarge,
+  maxRowsPerTransaction,
+  rowsOf,
+  rowsOfAttributes,
+} from './batch-size.ts'
 import { type Planned, runStep, type Step } from './batch-steps.ts'
 import { refusal } from './bulk-merge.ts'
 import { lockEmailKeys } from './bulk-queries.ts'
@@ -43,7 +50,11 @@ export async function runBatch(
   const { signal } = parse(AbortOptions, options, 'options')
   const results: BatchOperationResult[] = []
   const parsed = parseOperations(ctx, operations, results)
-  for (const some of transactionsOf(parsed, await countDeliveries(ctx))) {
+  const large = await findLarge(ctx, {
+    ids: parsed.flatMap(({ id }) => id ?? []),
+    emailKeys: parsed.flatMap(({ emailKey }) => emailKey ?? []),
+  })
+  for (const some of transactionsOf(parsed, await countDeliveries(ctx), new Map(large))) {
     const save = () =>
       transact(ctx, async (tx) => {
         await lockBatches(tx)
@@ -114,8 +125,16 @@ const rowsOfAuditEntry = 1
 /** Every step runs some statements, however few operations it has. */
 const rowsOfStep = 10
 
-/** Divides the operations into transactions of about the same number of rows. */
-function* transactionsOf(operations: readonly Parsed[], deliveries: DeliveryCounts): Generator<Parsed[]> {
+/**
+ * Divides the operations into transactions of about the same number of rows.
+ *
+ * @param stored The rows that stored attributes count as. The attributes that operations add are added.
+ */
+function* transactionsOf(
+  operations: readonly Parsed[],
+  deliveries: DeliveryCounts,
+  stored: Map<unknown, number>,
+): Generator<Parsed[]> {
   let some: Parsed[] = []
   let step = new Set<unknown>()
   let rows = 0
@@ -127,7 +146,10 @@ function* transactionsOf(operations: readonly Parsed[], deliveries: DeliveryCoun
     }
     step.add(name)
     some.push(operation)
-    rows += rowsOfOperation(operation, deliveries)
+    const rowsOfStored = stored.get(name) ?? 0 // each step reads its contacts
+    rows += rowsOfOperation(operation, deliveries) + rowsOfStored
+    const attributes = (operation.contact ?? operation.change)?.attributes
+    if (attributes) stored.set(name, rowsOfStored + rowsOfAttributes(attributes))
     if (rows < maxRowsPerTransaction) continue
     yield some
     some = []

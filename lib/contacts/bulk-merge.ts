@@ -62,6 +62,9 @@ export interface Refused {
   readonly refused: MailkeepError
 }
 
+/** A validated contact, or the error of a refused one. */
+export type Entry = NewContact | Refused
+
 export function isRefused(entry: object): entry is Refused {
   return 'refused' in entry
 }

@@ -29,6 +29,18 @@ export const listContactsByEmail = contactsByEmail(false)
 /** Locks contacts in the order of their ids, so that two transactions cannot deadlock. */
 export const lockContactsByEmail = contactsByEmail(true)
 
+/** Returns the contacts whose stored attributes have at least this many bytes. SQLite does not read the attributes for it. */
+export const listLarge = statement.all(
+  { client_id: int, ids: ints, email_keys: texts, at_least: int },
+  (_, p, dialect) => {
+    const bytes = sql<number>`octet_length(${dialect.jsonText(sql.ref('attributes'))})`
+    const among = (those: RawBuilder<boolean>) => sql`select id, email_key, ${bytes} as bytes from mailkeep_contact
+      where client_id = ${p.client_id} and ${those} and ${bytes} >= ${p.at_least}`
+    return sql<{ id: number; email_key: string; bytes: number }>`
+      ${among(dialect.inList(sql.ref('id'), p.ids))} union all ${among(dialect.inList(sql.ref('email_key'), p.email_keys))}`
+  },
+)
+
 const newContact = { uuid: text, email: text, email_key: text, ...textColumns, attributes: json, search: text }
 const newColumns = Object.keys(newContact)
 

@@ -13,10 +13,10 @@ import { transact } from '../storage/transaction.ts'
 import { findEventEndpoints, isWanted } from '../webhooks/outbox.ts'
 import { noAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import { auditOnce } from './audit-entries.ts'
-import { countDeliveries, type DeliveryCounts, maxRowsPerTransaction, rowsOf } from './batch-size.ts'
-import { type ByEmail, countTags, groupByEmail, type LimitState, limitsOf, type StoredByEmail } from './bulk-limits.ts'
+import { batchesOf, type EntryBatch } from './batch-size.ts'
+import { type ByEmail, countTags, type LimitState, limitsOf, type StoredByEmail } from './bulk-limits.ts'
 import { addTagsToMany, joinLists } from './bulk-memberships.ts'
-import { type BulkResult, isRefused, type Merged, mergeContacts, orRefused, type Refused } from './bulk-merge.ts'
+import { type BulkResult, type Entry, isRefused, type Merged, mergeContacts, orRefused } from './bulk-merge.ts'
 import * as queries from './bulk-queries.ts'
 import { requireMayConfirm } from './double-opt-in.ts'
 import { type ContactEvent, raiseContactEvents } from './events.ts'
@@ -56,9 +56,6 @@ export async function addContactsToList(
   const onSave = auditOnce(ctx, { type: 'list.imported', targetId: listId })
   return await addEntries(ctx, listId, entries, { signal, onSave })
 }
-
-/** A validated contact, or the error of a refused one. */
-export type Entry = NewContact | Refused
 
 export function entryOf(ctx: Context, input: unknown): Entry {
   return orRefused(() => {
@@ -109,38 +106,16 @@ export async function addEntries(
   entries: Iterable<Entry>,
   { results = [], ...options }: EntryOptions,
 ): Promise<BulkResult[]> {
-  for (const batch of batchesOf(entries, await countDeliveries(ctx))) {
+  for await (const batch of batchesOf(ctx, entries)) {
     results.push(...(await inTurn(ctx, options.signal, () => addBatch(ctx, listId, batch, options))))
   }
   return results
 }
 
-interface Batch {
-  readonly entries: Entry[]
-  readonly contacts: Map<string, NewContact[]>
-}
-
-function* batchesOf(entries: Iterable<Entry>, deliveries: DeliveryCounts): Generator<Batch> {
-  let batch: Batch = { entries: [], contacts: new Map() }
-  let rows = 0
-  for (const entry of entries) {
-    batch.entries.push(entry)
-    if (isRefused(entry)) continue
-    const isFirst = groupByEmail(batch.contacts, entry)
-    // Contacts with the same e-mail address raise one event.
-    rows += rowsOf(entry, deliveries) + (isFirst ? deliveries.perContact : 0)
-    if (rows < maxRowsPerTransaction) continue
-    yield batch
-    batch = { entries: [], contacts: new Map() }
-    rows = 0
-  }
-  if (batch.entries.length > 0) yield batch
-}
-
 async function addBatch(
   ctx: Context,
   listId: number | undefined,
-  { entries, contacts }: Batch,
+  { entries, contacts }: EntryBatch,
   { begin, onSave }: EntryOptions,
 ): Promise<BulkResult[]> {
   if (contacts.size === 0) return entries.filter(isRefused)

@@ -1,7 +1,7 @@
 /** Size limits of a contact and of a page of contacts. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { ContactInput } from '../../lib/index.ts'
+import type { ClientOperations, ContactInput } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
 import { type Open, onEveryDatabase } from '../support/webhook-harness.ts'
 
@@ -209,4 +209,57 @@ onEveryDatabase('a contact stored before the limits existed', (open) => {
     await assert.rejects(contacts.update(contact.id, { k1: 'x'.repeat(10_000) }), refusedOn('extra_attributes'))
     assert.equal((await contacts.get(contact.id)).extra_attributes.k1, 'shorter')
   })
+})
+
+onEveryDatabase('a transaction of many contacts', (open) => {
+  const large = texts(26, 10_000)
+  const emails = names(60).map((name) => `${name}@example.org`)
+  const calls: Record<
+    string,
+    (contacts: ClientOperations['contacts'], listId: number, signal: AbortSignal) => Promise<unknown>
+  > = {
+    addManyToList: (contacts, listId, signal) =>
+      contacts.addManyToList(
+        listId,
+        emails.map((email) => ({ email, name: 'New' })),
+        { signal },
+      ),
+    batch: (contacts, _, signal) =>
+      contacts.batch(
+        emails.map((email) => ({ op: 'update' as const, email, name: 'New' })),
+        { signal },
+      ),
+    'batch, of one contact': (contacts, _, signal) =>
+      contacts.batch(
+        emails.map((_, n) => ({ op: 'update' as const, email: emails[0]!, name: `New ${n}` })),
+        { signal },
+      ),
+    'batch, of contacts that it creates': (contacts, _, signal) =>
+      contacts.batch(
+        emails.map((_, n) => ({
+          op: 'upsert' as const,
+          email: 'created@example.org',
+          ...(n === 0 ? large : { k0: `${n}` }),
+        })),
+        { signal },
+      ),
+  }
+  for (const [name, call] of Object.entries(calls)) {
+    test(`is bounded by the attributes that are stored: ${name}`, async (t) => {
+      const controller = new AbortController()
+      let onEvent = () => {}
+      const { contacts, list } = await openWithList((test) => open(test, { start: false, onEvent: () => onEvent() }), t)
+      await contacts.addManyToList(
+        list.id,
+        emails.map((email) => ({ email, ...large })),
+      )
+      let changes = 0
+      onEvent = () => {
+        changes += 1
+        controller.abort()
+      }
+      await assert.rejects(call(contacts, list.id, controller.signal), { name: 'AbortError' })
+      assert.ok(changes > 0 && changes < emails.length, `${changes} changes in one transaction`)
+    })
+  }
 })

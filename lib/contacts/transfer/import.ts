@@ -11,7 +11,9 @@ import { misuse } from '../../storage/transaction.ts'
 import { TurnLimit } from '../../time.ts'
 import { inTime } from '../../time-limit.ts'
 import { auditOnce } from '../audit-entries.ts'
-import { addEntries, type Entry } from '../bulk.ts'
+import { batchesOf as transactionsOf } from '../batch-size.ts'
+import { addEntries } from '../bulk.ts'
+import type { Entry } from '../bulk-merge.ts'
 import { requireMayConfirm } from '../double-opt-in.ts'
 import { readCsv } from './csv.ts'
 import { dryRunner } from './dry-run.ts'
@@ -129,8 +131,9 @@ async function load(
     const results: RowOutcome[] = []
     let failure: { error: unknown } | undefined
     try {
-      if (dry_run) results.push(...(await check(entries)))
-      else await addEntries(importing, listId ?? undefined, entries, { signal, begin, onSave, results })
+      if (dry_run) {
+        for await (const batch of transactionsOf(ctx, entries)) results.push(...(await check(batch.entries)))
+      } else await addEntries(importing, listId ?? undefined, entries, { signal, begin, onSave, results })
     } catch (error) {
       failure = { error }
     }
