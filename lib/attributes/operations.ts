@@ -74,17 +74,24 @@ interface FillState {
   readonly isSecondPass?: boolean
 }
 
+/** The database parses all attributes of each contact, up to 256 KiB. */
+const contactsPerTurn = 50
+
 async function fillBatch(tx: Tx, { targetId, state }: Job): Promise<JobResult> {
   const attribute = await queries.findIndexed(tx, { client_id: tx.clientId, id: targetId })
   if (!attribute) return done() // it is no longer indexed
   const { after = 0, isSecondPass = false } = state as FillState
   await lockBatches(tx)
   const page = await queries.listContactIds(tx, { client_id: tx.clientId, after, limit: maxRowsPerBatch })
-  const found = await queries.lockValues(tx, { ids: page.map(({ id }) => id), name: attribute.name })
-  const values = found.flatMap(({ id, value }) =>
-    value === null ? [] : [{ contact_id: id, attribute_id: targetId, value_key: valueKeyOf(value) }],
-  )
-  if (values.length > 0) await queries.saveValues(tx, { values })
+  const ids = page.map(({ id }) => id)
+  for (let at = 0; at < ids.length; at += contactsPerTurn) {
+    await tx.transaction.pause()
+    const found = await queries.lockValues(tx, { ids: ids.slice(at, at + contactsPerTurn), name: attribute.name })
+    const values = found.flatMap(({ id, value }) =>
+      value === null ? [] : [{ contact_id: id, attribute_id: targetId, value_key: valueKeyOf(value) }],
+    )
+    if (values.length > 0) await queries.saveValues(tx, { values })
+  }
   if (page.length === maxRowsPerBatch) return continueJob({ after: page.at(-1)!.id, isSecondPass })
   if (isSecondPass) return done()
   await queries.markReady(tx, { id: targetId })

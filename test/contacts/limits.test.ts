@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { ClientOperations, ContactInput } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
-import { type Open, onEveryDatabase } from '../support/webhook-harness.ts'
+import { type Open, onEveryDatabase, onSharedDatabases } from '../support/webhook-harness.ts'
 
 const mebibyte = 2 ** 20
 
@@ -262,4 +262,22 @@ onEveryDatabase('a transaction of many contacts', (open) => {
       assert.ok(changes > 0 && changes < emails.length, `${changes} changes in one transaction`)
     })
   }
+})
+
+onSharedDatabases('declaring attributes', (open) => {
+  test('lets other callbacks run while the values of large contacts are indexed', async (t) => {
+    const { acme, contacts, list } = await openWithList(open, t)
+    const people = names(200).map((name) => ({ email: `${name}@example.org`, ...texts(5, 10) }))
+    await contacts.addManyToList(list.id, people)
+    let [turns, isRunning] = [0, true]
+    const count = () => {
+      turns += 1
+      if (isRunning) setImmediate(count)
+    }
+    setImmediate(count)
+    await acme.settings.attributes.update({ indexed: ['k0', 'k1', 'k2', 'k3', 'k4'] })
+    isRunning = false
+    assert.ok(turns >= 20, `${turns} turns of the event loop for 1,000 values`)
+    assert.equal(await contacts.count({ attributes: { k4: 'x'.repeat(10) } }), 200)
+  })
 })
