@@ -14,6 +14,9 @@ export const maxRowsPerTransaction = 1500
 /** This many characters of attributes count as one row, those of the stored contact too. */
 const attributeCharactersPerRow = 4000
 
+/** This many tags, lists and topics of a stored contact count as one row: they are read for its events. */
+const membershipsPerRow = 5
+
 /** How many deliveries a change can create. */
 export interface DeliveryCounts {
   /** A saved contact. */
@@ -51,20 +54,36 @@ export function rowsOfAttributes(attributes: AttributeChanges): number {
   return Math.floor(characters / attributeCharactersPerRow)
 }
 
-/** The rows that the stored attributes of large contacts count as, by the contact's id and folded e-mail address. */
-type LargeContacts = ReadonlyMap<number | string, number>
+/** What a stored contact adds to the size of a transaction that changes it. */
+export interface StoredSize {
+  /** The rows that its attributes and memberships count as, because they are read. */
+  readonly rows: number
+  /** Its tags, lists and topics. */
+  readonly memberships: number
+}
 
-/** Finds the large contacts among those with these ids or folded e-mail addresses. A change reads all their attributes. */
+/**
+ * Returns the sizes of the large contacts among these, by id and by folded e-mail address.
+ *
+ * @param removes Whether their tags or topics may be removed. Each of them raises an event. Then the contacts with a single
+ *   membership are returned, too.
+ */
 export async function findLarge(
   ctx: Context,
   keys: { readonly ids?: readonly number[]; readonly emailKeys?: readonly string[] },
-): Promise<LargeContacts> {
-  const { ids = [], emailKeys: email_keys = [] } = keys
-  const found = await listLarge(ctx, { client_id: ctx.clientId, ids, email_keys, at_least: attributeCharactersPerRow })
-  const large = new Map<number | string, number>()
-  for (const { id, email_key, bytes } of found) {
-    const rows = Math.floor(bytes / attributeCharactersPerRow)
-    large.set(id, rows).set(email_key, rows)
+  removes: boolean,
+): Promise<Map<number | string, StoredSize>> {
+  const found = await listLarge(ctx, {
+    client_id: ctx.clientId,
+    ids: keys.ids ?? [],
+    email_keys: keys.emailKeys ?? [],
+    min_bytes: attributeCharactersPerRow,
+    min_memberships: removes ? 1 : membershipsPerRow,
+  })
+  const large = new Map<number | string, StoredSize>()
+  for (const { id, email_key, bytes, memberships } of found) {
+    const rows = Math.floor(bytes / attributeCharactersPerRow) + Math.floor(memberships / membershipsPerRow)
+    large.set(id, { rows, memberships }).set(email_key, { rows, memberships })
   }
   return large
 }
@@ -75,17 +94,33 @@ export interface EntryBatch {
   readonly contacts: ByEmail
 }
 
-/** Divides contacts into transactions of about the same number of rows. */
-export async function* batchesOf(ctx: Context, entries: Iterable<Entry>): AsyncGenerator<EntryBatch> {
+/**
+ * Divides contacts into transactions of about the same number of rows.
+ *
+ * @param replacesTags Whether the contacts lose the tags that their last input does not have.
+ */
+export async function* batchesOf(
+  ctx: Context,
+  entries: Iterable<Entry>,
+  replacesTags: boolean,
+): AsyncGenerator<EntryBatch> {
   const deliveries = await countDeliveries(ctx)
-  for (const batch of divide(entries, deliveries)) {
-    const large = await findLarge(ctx, { emailKeys: [...batch.contacts.keys()] })
-    if (large.size > 0) yield* divide(batch.entries, deliveries, large)
+  for (const batch of divide(entries, () => 0, deliveries)) {
+    const large = await findLarge(ctx, { emailKeys: [...batch.contacts.keys()] }, replacesTags)
+    const rowsOfStored = (emailKey: string) => {
+      const { rows, memberships } = large.get(emailKey) ?? { rows: 0, memberships: 0 }
+      return rows + (replacesTags ? memberships * (1 + deliveries.perEvent) : 0)
+    }
+    if (large.size > 0) yield* divide(batch.entries, rowsOfStored, deliveries)
     else yield batch
   }
 }
 
-function* divide(entries: Iterable<Entry>, deliveries: DeliveryCounts, large?: LargeContacts): Generator<EntryBatch> {
+function* divide(
+  entries: Iterable<Entry>,
+  rowsOfStored: (emailKey: string) => number,
+  deliveries: DeliveryCounts,
+): Generator<EntryBatch> {
   let batch = { entries: [] as Entry[], contacts: new Map<string, NewContact[]>() }
   let rows = 0
   for (const entry of entries) {
@@ -93,7 +128,7 @@ function* divide(entries: Iterable<Entry>, deliveries: DeliveryCounts, large?: L
     if (isRefused(entry)) continue
     rows += rowsOf(entry, deliveries)
     // Contacts with the same e-mail address are read once, and raise one event.
-    if (groupByEmail(batch.contacts, entry)) rows += deliveries.perContact + (large?.get(fold(entry.email)) ?? 0)
+    if (groupByEmail(batch.contacts, entry)) rows += deliveries.perContact + rowsOfStored(fold(entry.email))
     if (rows < maxRowsPerTransaction) continue
     yield batch
     batch = { entries: [], contacts: new Map() }

@@ -20,6 +20,7 @@ import {
   maxRowsPerTransaction,
   rowsOf,
   rowsOfAttributes,
+  type StoredSize,
 } from './batch-size.ts'
 import { type Planned, runStep, type Step } from './batch-steps.ts'
 import { refusal } from './bulk-merge.ts'
@@ -50,11 +51,12 @@ export async function runBatch(
   const { signal } = parse(AbortOptions, options, 'options')
   const results: BatchOperationResult[] = []
   const parsed = parseOperations(ctx, operations, results)
-  const large = await findLarge(ctx, {
+  const keys = {
     ids: parsed.flatMap(({ id }) => id ?? []),
     emailKeys: parsed.flatMap(({ emailKey }) => emailKey ?? []),
-  })
-  for (const some of transactionsOf(parsed, await countDeliveries(ctx), new Map(large))) {
+  }
+  const large = await findLarge(ctx, keys, parsed.some(removesMany))
+  for (const some of transactionsOf(parsed, await countDeliveries(ctx), large)) {
     const save = () =>
       transact(ctx, async (tx) => {
         await lockBatches(tx)
@@ -128,12 +130,12 @@ const rowsOfStep = 10
 /**
  * Divides the operations into transactions of about the same number of rows.
  *
- * @param stored The rows that stored attributes count as. The attributes that operations add are added.
+ * @param stored The sizes of the stored contacts. The attributes that operations add are added.
  */
 function* transactionsOf(
   operations: readonly Parsed[],
   deliveries: DeliveryCounts,
-  stored: Map<unknown, number>,
+  stored: Map<unknown, StoredSize>,
 ): Generator<Parsed[]> {
   let some: Parsed[] = []
   let step = new Set<unknown>()
@@ -146,10 +148,11 @@ function* transactionsOf(
     }
     step.add(name)
     some.push(operation)
-    const rowsOfStored = stored.get(name) ?? 0 // each step reads its contacts
-    rows += rowsOfOperation(operation, deliveries) + rowsOfStored
+    const size = stored.get(name) ?? { rows: 0, memberships: 0 }
+    rows += rowsOfOperation(operation, deliveries) + size.rows // each step reads its contacts
+    if (removesMany(operation)) rows += size.memberships * (1 + deliveries.perEvent)
     const attributes = (operation.contact ?? operation.change)?.attributes
-    if (attributes) stored.set(name, rowsOfStored + rowsOfAttributes(attributes))
+    if (attributes) stored.set(name, { ...size, rows: size.rows + rowsOfAttributes(attributes) })
     if (rows < maxRowsPerTransaction) continue
     yield some
     some = []
@@ -170,6 +173,11 @@ function stepsOf(planned: readonly Planned[]): Step[] {
     steps.at(-1)!.set(operation.key, operation)
   }
   return steps
+}
+
+/** Whether an operation may remove tags or topics that it does not name. */
+function removesMany({ op, change }: Parsed): boolean {
+  return op === 'remove_from_list' || change?.tags !== undefined
 }
 
 function rowsOfOperation({ op, contact, change, tags, lists }: Parsed, deliveries: DeliveryCounts): number {

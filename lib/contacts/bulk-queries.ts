@@ -29,15 +29,24 @@ export const listContactsByEmail = contactsByEmail(false)
 /** Locks contacts in the order of their ids, so that two transactions cannot deadlock. */
 export const lockContactsByEmail = contactsByEmail(true)
 
-/** Returns the contacts whose stored attributes have at least this many bytes. SQLite does not read the attributes for it. */
+/**
+ * Returns the contacts whose stored attributes have at least `min_bytes`, or that have at least `min_memberships` tags, lists and
+ * topics in all. SQLite does not read the attributes for it.
+ */
 export const listLarge = statement.all(
-  { client_id: int, ids: ints, email_keys: texts, at_least: int },
+  { client_id: int, ids: ints, email_keys: texts, min_bytes: int, min_memberships: int },
   (_, p, dialect) => {
-    const bytes = sql<number>`octet_length(${dialect.jsonText(sql.ref('attributes'))})`
-    const among = (those: RawBuilder<boolean>) => sql`select id, email_key, ${bytes} as bytes from mailkeep_contact
-      where client_id = ${p.client_id} and ${those} and ${bytes} >= ${p.at_least}`
-    return sql<{ id: number; email_key: string; bytes: number }>`
-      ${among(dialect.inList(sql.ref('id'), p.ids))} union all ${among(dialect.inList(sql.ref('email_key'), p.email_keys))}`
+    const count = (kind: 'tag' | 'list' | 'topic') =>
+      sql`(select count(*) from ${sql.table(`mailkeep_contact_${kind}`)} as m where m.contact_id = c.id)`
+    const among = (those: RawBuilder<boolean>) => sql`select c.id, c.email_key,
+        octet_length(${dialect.jsonText(sql.ref('c.attributes'))}) as bytes,
+        ${count('tag')} + ${count('list')} + ${count('topic')} as memberships
+      from mailkeep_contact as c where c.client_id = ${p.client_id} and ${those}`
+    return sql<{ id: number; email_key: string; bytes: number; memberships: number }>`
+      select id, email_key, bytes, memberships from (
+        ${among(dialect.inList(sql.ref('c.id'), p.ids))}
+        union all ${among(dialect.inList(sql.ref('c.email_key'), p.email_keys))}) as stored
+      where bytes >= ${p.min_bytes} or memberships >= ${p.min_memberships}`
   },
 )
 

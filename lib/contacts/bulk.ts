@@ -106,7 +106,8 @@ export async function addEntries(
   entries: Iterable<Entry>,
   { results = [], ...options }: EntryOptions,
 ): Promise<BulkResult[]> {
-  for await (const batch of batchesOf(ctx, entries)) {
+  const replacesTags = options.begin?.().replacesTags ?? false
+  for await (const batch of batchesOf(ctx, entries, replacesTags)) {
     results.push(...(await inTurn(ctx, options.signal, () => addBatch(ctx, listId, batch, options))))
   }
   return results

@@ -1,7 +1,7 @@
 /** Size limits of a contact and of a page of contacts. */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { ClientOperations, ContactInput } from '../../lib/index.ts'
+import { type ClientOperations, type Contact, type ContactInput, inputLimits } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
 import { type Open, onEveryDatabase, onSharedDatabases } from '../support/webhook-harness.ts'
 
@@ -262,6 +262,45 @@ onEveryDatabase('a transaction of many contacts', (open) => {
       assert.ok(changes > 0 && changes < emails.length, `${changes} changes in one transaction`)
     })
   }
+})
+
+onEveryDatabase('a transaction of contacts with many tags', (open) => {
+  const people = names(300).map((name) => ({ email: `${name}@example.org` }))
+  const tagged = people.map((person) => ({ ...person, tags: names(inputLimits.tags) }))
+  const replacement = people.map((person) => `${JSON.stringify({ ...person, tags: ['other'] })}\n`)
+  const calls: Record<string, (contacts: ClientOperations['contacts'], signal: AbortSignal) => Promise<unknown>> = {
+    'an update that replaces them': (contacts, signal) =>
+      contacts.batch(
+        people.map(({ email }) => ({ op: 'update' as const, email, tags: ['other'] })),
+        { signal },
+      ),
+    'an import that replaces them': (contacts, signal) =>
+      contacts.import(null, replacement, { format: 'ndjson', mode: 'replace_tags', signal }),
+    'an update': (contacts, signal) =>
+      contacts.batch(
+        people.map(({ email }) => ({ op: 'update' as const, email, name: 'New' })),
+        { signal },
+      ),
+  }
+  test('is bounded by their number', async (t) => {
+    let onEvent = (_id: number) => {}
+    const { contacts, list } = await openWithList(
+      (test) => open(test, { start: false, onEvent: ({ data }) => onEvent((data as { contact: Contact }).contact.id) }),
+      t,
+    )
+    for (const [name, call] of Object.entries(calls)) {
+      await contacts.addManyToList(list.id, tagged)
+      const controller = new AbortController()
+      const changed = new Set<number>()
+      onEvent = (id) => {
+        changed.add(id)
+        controller.abort()
+      }
+      await assert.rejects(call(contacts, controller.signal), { name: 'AbortError' }, name)
+      assert.ok(changed.size > 0 && changed.size < 30, `${name}: ${changed.size} contacts in one transaction`)
+      onEvent = () => {}
+    }
+  })
 })
 
 onSharedDatabases('declaring attributes', (open) => {

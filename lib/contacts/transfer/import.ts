@@ -132,7 +132,7 @@ async function load(
     let failure: { error: unknown } | undefined
     try {
       if (dry_run) {
-        for await (const batch of transactionsOf(ctx, entries)) results.push(...(await check(batch.entries)))
+        for await (const batch of transactionsOf(ctx, entries, false)) results.push(...(await check(batch.entries)))
       } else await addEntries(importing, listId ?? undefined, entries, { signal, begin, onSave, results })
     } catch (error) {
       failure = { error }
