@@ -37,15 +37,16 @@ export const listLarge = statement.all(
   { client_id: int, ids: ints, email_keys: texts, min_bytes: int, min_memberships: int },
   (_, p, dialect) => {
     const count = (kind: 'tag' | 'list' | 'topic') =>
-      sql`(select count(*) from ${sql.table(`mailkeep_contact_${kind}`)} as m where m.contact_id = c.id)`
-    const among = (those: RawBuilder<boolean>) => sql`select c.id, c.email_key,
-        octet_length(${dialect.jsonText(sql.ref('c.attributes'))}) as bytes,
+      sql`(select count(*) from ${sql.table(`mailkeep_contact_${kind}`)} where contact_id = mailkeep_contact.id)`
+    const among = (isAmong: RawBuilder<boolean>, own: RawBuilder<boolean>) => sql`select id, email_key,
+        octet_length(${dialect.jsonText(sql.ref('attributes'))}) as bytes,
         ${count('tag')} + ${count('list')} + ${count('topic')} as memberships
-      from mailkeep_contact as c where c.client_id = ${p.client_id} and ${those}`
+      from mailkeep_contact where ${own} and ${isAmong}`
     return sql<{ id: number; email_key: string; bytes: number; memberships: number }>`
       select id, email_key, bytes, memberships from (
-        ${among(dialect.inList(sql.ref('c.id'), p.ids))}
-        union all ${among(dialect.inList(sql.ref('c.email_key'), p.email_keys))}) as stored
+        ${among(dialect.inList(sql.ref('id'), p.ids), isOwn(p, dialect))}
+        union all
+        ${among(dialect.inList(sql.ref('email_key'), p.email_keys), sql`client_id = ${p.client_id}`)}) as stored
       where bytes >= ${p.min_bytes} or memberships >= ${p.min_memberships}`
   },
 )
