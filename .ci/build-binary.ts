@@ -46,7 +46,7 @@ export async function buildBundle(directory = dist): Promise<readonly string[]> 
     plugins: [partsOfPackages, absentModules, builtConsole(consoleInputs)],
     // The first two are optional dependencies of pg.
     external: ['pg-native', 'cloudflare:sockets', ...absentPackages],
-    define: { MAILKEEP_COMMIT: JSON.stringify(commit()), MAILKEEP_MIN_NODE: String(minNode()) },
+    define: { MAILKEEP_COMMIT: JSON.stringify(commit()), MAILKEEP_MIN_NODE: JSON.stringify(minNode()) },
     logLevel: 'warning',
   })
   await copyFile(addonPath, join(directory, addonName))
@@ -130,10 +130,10 @@ function sqliteAddon(): string {
   return binding.getPrebuildPath() ?? compiled
 }
 
-/** Returns the lowest major version of Node for the addon: better-sqlite3 12 belongs to the Node that compiled it. */
-function minNode(): number {
+/** Returns the lowest version of Node for the addon: better-sqlite3 12 belongs to the Node that compiled it. */
+function minNode(): string {
   const { version } = createRequire(import.meta.url)('better-sqlite3/package.json') as { version: string }
-  return Number.parseInt(version, 10) >= 13 ? 22 : Number.parseInt(process.versions.node, 10)
+  return Number.parseInt(version, 10) >= 13 ? '22.14' : process.versions.node.split('.')[0]!
 }
 
 /** Returns the commit that `--version` prints. */

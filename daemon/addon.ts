@@ -29,13 +29,15 @@ export function nativeAddon(): object | string | undefined {
 /** @throws CliError On an older Node the addon would end the process with a segmentation fault. */
 function requireNodeOfAddon(): void {
   const { node } = process.versions
-  if (Number.parseInt(node, 10) >= MAILKEEP_MIN_NODE) return
+  const [major, minor = 0] = node.split('.').map(Number)
+  const [minMajor, minMinor = 0] = MAILKEEP_MIN_NODE.split('.').map(Number)
+  if (major! > minMajor! || (major === minMajor && minor >= minMinor)) return
   throw new CliError(`The SQLite of this bundle needs Node ${MAILKEEP_MIN_NODE} or later; this is Node ${node}.`)
 }
 
 declare const MAILKEEP_COMMIT: string | undefined
-/** The lowest major version of Node that the addon of a bundled program runs on. */
-declare const MAILKEEP_MIN_NODE: number
+/** The lowest version of Node that the addon of a bundled program runs on: `22.14`. */
+declare const MAILKEEP_MIN_NODE: string
 
 /** The commit of a bundled program. Undefined when run from the sources. */
 export const commit: string | undefined = typeof MAILKEEP_COMMIT === 'undefined' ? undefined : MAILKEEP_COMMIT

@@ -363,6 +363,21 @@ describe('the packed package', { concurrency: 2 }, () => {
     })
   }
 
+  test('reports in one line that better-sqlite3 13 does not run on a Node with an older Node-API', async () => {
+    const older = { ...process.versions, node: '22.12.0', napi: '9' }
+    const project = packed.project('node 22.12', ['kysely', 'better-sqlite3'], {
+      'main.mjs': `Object.defineProperty(process, 'versions', { value: ${JSON.stringify(older)} })
+        const { createMailkeep } = await import('mailkeep')
+        const { sqlite } = await import('mailkeep/sqlite')
+        await createMailkeep({ database: sqlite('mail.db'), encryptionKey: new Uint8Array(32) })
+          .catch(({ code, message }) => console.log(code, message))`,
+    })
+    assert.equal(
+      await project.node('main.mjs'),
+      'unavailable better-sqlite3 13 needs Node 22.14 or later; this is Node 22.12.0. Update Node or install better-sqlite3@12.\n',
+    )
+  })
+
   test('reports in one line that better-sqlite3 13 does not run on Node 20', async (t) => {
     const node20 = findNode(20)
     if (!node20) return t.skip('there is no Node 20 on this machine')
@@ -373,7 +388,7 @@ describe('the packed package', { concurrency: 2 }, () => {
           .catch(({ code, message }) => console.log(code, message))`,
     })
     const said =
-      /^unavailable better-sqlite3 13 needs Node 22 or later; this is Node 20\.[\d.]+\. Update Node or install better-sqlite3@12\.\n$/
+      /^unavailable better-sqlite3 13 needs Node 22\.14 or later; this is Node 20\.[\d.]+\. Update Node or install better-sqlite3@12\.\n$/
     assert.match(await project.node('main.mjs', node20), said)
   })
 
@@ -385,7 +400,10 @@ describe('the packed package', { concurrency: 2 }, () => {
     await buildBundle(folder)
     const words = [join(folder, 'mailkeep.cjs'), 'migrate', '--database', join(folder, 'mail.db')]
     const { status, stderr } = spawnSync(node20, words, { encoding: 'utf8', env: {} })
-    assert.match(stderr, /^mailkeep: The SQLite of this bundle needs Node 22 or later; this is Node 20\.[\d.]+\.\n$/)
+    assert.match(
+      stderr,
+      /^mailkeep: The SQLite of this bundle needs Node 22\.14 or later; this is Node 20\.[\d.]+\.\n$/,
+    )
     assert.equal(status, 1)
   })
 
