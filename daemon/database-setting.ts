@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fstatSync, openSync, readSync, type Stats } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, readSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { CliError, reasonOf } from './cli-error.ts'
@@ -39,6 +39,14 @@ export function refuseMissingDirectory(path: string): void {
   throw new CliError(
     `The database ${path} cannot be created: there is no directory ${directory}. Create it, or set MAILKEEP_DATABASE.`,
   )
+}
+
+/** Returns the bytes of a database file and its write-ahead log, which may have most of the data; 0 without a file. */
+export function bytesOf(path: string): number {
+  if (!existsSync(path)) return 0
+  const file = realpathSync(path) // SQLite puts the log beside the file that a link leads to
+  const log = statSync(`${file}-wal`, { throwIfNoEntry: false })
+  return statSync(file).size + (log?.size ?? 0)
 }
 
 /** Files that mailkeep or SQLite put beside a database have its name and one of these endings. */

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
-import { stat, statfs } from 'node:fs/promises'
+import { statfs } from 'node:fs/promises'
 import { request } from 'node:http'
 import { dirname, resolve } from 'node:path'
 import { hostAndPort } from '../../lib/internal.ts'
 import type { Config } from '../config.ts'
-import { inMemory, isServer } from '../database-setting.ts'
+import { bytesOf, inMemory, isServer } from '../database-setting.ts'
 import { freePort } from '../listen-error.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
 
@@ -23,7 +23,7 @@ async function checkDisk({ database }: Config): Promise<Finding | undefined> {
   try {
     const { bavail, bsize, ffree, files } = await statfs(directory)
     const free = bavail * bsize
-    const { size } = await stat(database).catch(() => ({ size: 0 }))
+    const size = bytesOf(database)
     const left = `${inMegabytes(free)} free in ${directory}, the database has ${inMegabytes(size)}`
     if (free < minFreeBytes) return fault('disk', left, 'free some space: on a full disk every write is refused')
     if (files > 0 && ffree < 100)

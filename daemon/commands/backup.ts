@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { FileReport } from '../../lib/storage/sqlite.ts'
@@ -7,7 +7,15 @@ import { CliError } from '../cli-error.ts'
 import type { Config } from '../config.ts'
 import { databaseError, sqliteCode } from '../database-error.ts'
 import { findKey, type KeyLocation } from '../database-key.ts'
-import { holdsDatabase, inMemory, isDatabaseFile, isSameFile, isServer, refuseSpaces } from '../database-setting.ts'
+import {
+  bytesOf,
+  holdsDatabase,
+  inMemory,
+  isDatabaseFile,
+  isSameFile,
+  isServer,
+  refuseSpaces,
+} from '../database-setting.ts'
 import { loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
 import { plural } from '../progress.ts'
@@ -103,7 +111,7 @@ export async function copyVerified(
 }
 
 function fullDisk(source: string, destination: string): CliError {
-  const needs = `it needs ${Math.ceil(statSync(source).size / 1e6)} MB`
+  const needs = `it needs up to ${Math.ceil(bytesOf(source) / 1e6)} MB`
   return new CliError(`${destination} cannot be written: its disk is full (SQLITE_FULL). Free some space: ${needs}.`)
 }
 
