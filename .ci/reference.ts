@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { apiTypes } from './api-types.ts'
 import { clientTypes } from './client-types.ts'
+import { publicExports } from './public-exports.ts'
 
 const root = join(import.meta.dirname, '..')
 
@@ -16,11 +17,23 @@ interface Item {
   readonly code: string
 }
 
-type Show = (file: string, names: readonly string[]) => string[]
+type Show = (file: string, names: readonly string[], shownAs?: string) => string[]
 
 /** Returns the text of lib/REFERENCE.md for the current sources. */
 export function reference(): string {
-  return `${[
+  const bySubject = sections()
+  return `${[...bySubject, ...section('Other names', otherNames(bySubject.join('\n')))].join('\n')}\n`
+}
+
+/** Shows what the package exports and the text does not have. Interfaces such as ContactsApi are shown as methods. */
+function otherNames(text: string): string[] {
+  return publicExports()
+    .filter(({ name }) => !/Api$/.test(name) && !new RegExp(`^##+ \`${name}\`$`, 'm').test(text))
+    .flatMap(({ name, declaredAs, file }) => declared(file, [declaredAs], name))
+}
+
+function sections(): string[] {
+  return [
     '# API reference',
     '',
     'Written by `npm run reference` from the docstrings: change them, not this file.',
@@ -63,6 +76,7 @@ export function reference(): string {
     ...section('`mailkeep.links`', members('lib/contacts/api-types.ts', 'interface LinksApi', 'links')),
     ...section('`mailkeep.forClient(id).tokens`', members('lib/api-types.ts', 'interface ClientTokensApi', 'tokens')),
     ...section('`mailkeep.forClient(id).auditLog`', members('lib/api-types.ts', 'interface AuditLogApi', 'auditLog')),
+    ...['Stats', 'Portal'].flatMap((slice) => apiSection('lib/api-types.ts', slice)),
     ...['Newsletters', 'Sequences'].flatMap((slice) => apiSection('lib/sending/api-types.ts', slice)),
     ...['Webhooks', 'Events'].flatMap((slice) => apiSection('lib/webhooks/api-types.ts', slice)),
     ...section('Inputs', [
@@ -152,7 +166,7 @@ export function reference(): string {
         'ContactData',
       ]),
     ]),
-  ].join('\n')}\n`
+  ]
 }
 
 function section(title: string, lines: readonly string[]): string[] {
@@ -210,11 +224,12 @@ function exported(file: string): string[] {
 }
 
 /** Returns declarations from the source. Functions lose their bodies, and classes their private parts. */
-const declared: Show = (file, names) =>
+const declared: Show = (file, names, shownAs) =>
   names.flatMap((name) => {
     const item = itemOf(file, name)
     if (!item) throw new Error(`${file} exports no ${name}`)
-    return ['', `### \`${name}\``, ...text(item.doc), '', '```ts', item.code, '```']
+    const code = item.code.replace(new RegExp(`(?<=^export \\w+ )${name}\\b`), shownAs ?? name)
+    return ['', `### \`${shownAs ?? name}\``, ...text(item.doc), '', '```ts', code, '```']
   })
 
 function itemOf(file: string, name: string): Item | undefined {
@@ -236,8 +251,10 @@ function itemOf(file: string, name: string): Item | undefined {
     .slice(0, end < 0 ? undefined : end)
     .trimEnd()
     .replace('export async', 'export')
-  return { name, doc, code: kind === 'class' ? publicShape(code) : code }
+  return { name, doc, code: kind === 'class' ? publicShape(code) : code.replace(internalMember, '') }
 }
+
+const internalMember = /^ {2}\/\*\*(?:(?!\*\/)[\s\S])*@internal(?:(?!\*\/)[\s\S])*\*\/\n.*\n/gm
 
 /** Returns a class without private members and bodies. */
 function publicShape(code: string): string {
