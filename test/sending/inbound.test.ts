@@ -113,6 +113,19 @@ describe('POST /inbound/ses', { skip: authority ? false : 'OPENSSL IS MISSING: S
     assert.deepEqual(await reasons(), ['ada@example.org complaint'])
   })
 
+  for (const [shape, reported] of [
+    ['with a name', '=?UTF-8?Q?Ad=C3=A1?= <Ada@example.org>'],
+    ['with a quoted name', '"Ada <1815>" <Ada@example.org>'],
+    ['in angle brackets', '<Ada@example.org>'],
+  ] as const) {
+    test(`a report that shows the address as the header To has it, ${shape}, suppresses the address`, async (t) => {
+      const { post, signed, reasons, bounce } = await open(t)
+      const Message = bounce('Permanent').replace('"Ada@example.org"', JSON.stringify(reported))
+      assert.equal(await post(signed({ Message })), 200)
+      assert.deepEqual(await reasons(), ['ada@example.org hard_bounce'])
+    })
+  }
+
   test('an address with an internationalised domain is found, in whichever form it is stored', async (t) => {
     const { kit, post, signed, reasons, bounce } = await open(t)
     const ascii = 'ada@xn--bcher-kva.example'

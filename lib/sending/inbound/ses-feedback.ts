@@ -10,7 +10,14 @@ export interface Feedback {
   readonly email: string
 }
 
-const Recipients = v.pipe(v.array(v.object({ emailAddress: v.pipe(v.string(), v.maxLength(400)) })), v.maxLength(100))
+/** Without a report of the receiving server, SES gives the recipient as the header `To` has it: `Ada <ada@example.org>`. */
+const Recipient = v.pipe(
+  v.string(),
+  v.maxLength(4000),
+  v.transform((shown) => /<([^<>]*)>\s*$/.exec(shown)?.[1] ?? shown),
+)
+
+const Recipients = v.pipe(v.array(v.object({ emailAddress: Recipient })), v.maxLength(100))
 
 /** https://docs.aws.amazon.com/ses/latest/dg/notification-contents.html. Event publishing says `eventType` instead. */
 const SesMessage = v.object({
