@@ -364,6 +364,17 @@ describe('connections that fail', () => {
     }
   })
 
+  test('such an answer is uncertain also while the message is still being written', async (t) => {
+    const server = new EventEmitter()
+    const { port } = await openRawServer(t, (line) => {
+      if (line === '.') server.emit('accepted')
+      return line === 'DATA' ? '354 send it\r\n354 send it' : undefined
+    })
+    const accepted = once(server, 'accepted')
+    await assert.rejects(connect(t, port).send(), isUncertainError)
+    await accepted // the rest of the message
+  })
+
   test('no answer to the message is uncertain', async (t) => {
     const { port, lines } = await openRawServer(t, afterMessage(''))
     await assert.rejects(connect(t, port, { timeoutMs: 300 }).send(), isUncertainError)

@@ -179,10 +179,11 @@ async function sendThrough(pool: Pool, message: MailMessage, signal: AbortSignal
     return { kind: 'sent', ...(id === undefined ? {} : { providerMessageId: id }) }
   } catch (cause) {
     const error = cause as SmtpError
-    // A lower reply, such as a second 354, says neither that the message was accepted nor that it was refused.
+    // A lower reply, such as a second 354, says neither that the message was accepted nor that it was refused. Nodemailer
+    // reads it also before the end of the message, and still writes the rest.
     const isAnswered = error.responseCode !== undefined && error.responseCode >= 400
-    if (!isAnswered && handOver.stream?.readableEnded)
-      throw new UncertainError(withoutAddresses(error.message), { cause })
+    const isHandedOver = handOver.stream?.readableEnded || (error.code === 'EMESSAGE' && error.command === 'DATA')
+    if (!isAnswered && isHandedOver) throw new UncertainError(withoutAddresses(error.message), { cause })
     return outcomeOf(error)
   }
 }
