@@ -10,7 +10,7 @@ export interface Feedback {
   readonly email: string
 }
 
-/** Without a report of the receiving server, SES gives the recipient as the header `To` has it: `Ada <ada@example.org>`. */
+/** SES may show a recipient as the header `To` has it: `Ada <ada@example.org>`. */
 const Recipient = v.pipe(
   v.string(),
   v.maxLength(4000),
