@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { open, readFile } from 'node:fs/promises'
+import { open, readFile, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { sync } from './atomic-file.ts'
@@ -45,7 +45,9 @@ async function readKey(path: string): Promise<string | undefined> {
     const text = await readIfExists(path)
     if (text === undefined || isKey(text)) return text
     if (performance.now() - startedMs > keyWriteTimeoutMs)
-      throw new CliError(`${path} does not hold the base64 of 32 bytes.`)
+      throw new CliError(
+        `${path} does not hold the base64 of 32 bytes: restore it, or delete it if its database is new.`,
+      )
   }
 }
 
@@ -63,8 +65,13 @@ async function createKey(path: string): Promise<string | undefined> {
   const key = randomBytes(32).toString('base64')
   try {
     await using file = await open(path, 'wx', 0o600)
-    await file.writeFile(`${key}\n`)
-    await file.sync()
+    try {
+      await file.writeFile(`${key}\n`)
+      await file.sync()
+    } catch (error) {
+      await rm(path)
+      throw error
+    }
     await sync(dirname(path)).catch(() => {}) // not every system can sync a directory
     return key
   } catch (error) {

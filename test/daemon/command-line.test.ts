@@ -527,6 +527,14 @@ test('a command fails if only a part of its output fits on the disk', {
   assert.ok((await stat(join(cwd, 'out'))).size > 0)
 })
 
+test('a start that cannot write its key file leaves none', { skip: process.platform === 'win32' }, async (t) => {
+  const cwd = await directory(t)
+  const limited = ['sh', '-c', 'ulimit -f 0 && exec "$@"', 'sh', ...program.commandLine(['migrate'])]
+  const line = await program.errorLineOf([], { cwd, program: limited })
+  assert.match(line, /The encryption key .*mailkeep\.db\.key cannot be made: EFBIG: file too large\.$/m)
+  assert.deepEqual(await readdir(cwd), [])
+})
+
 test('a command that creates nothing says of a missing directory only that the database is not there', async (t) => {
   const cwd = await directory(t)
   for (const command of ['client list', 'export --client 1']) {
