@@ -450,6 +450,17 @@ onEveryDatabase('the modes of an import', (open) => {
     }
   })
 
+  test('dry_run: distant rows of an address count against its limits together', async (t) => {
+    const { load } = await openWithList(open, t)
+    const tags = (name: string) => Array.from({ length: 300 }, (_, at) => `${name} ${at}`).join(';')
+    const others = Array.from({ length: 700 }, (_, at) => `user${at}@example.org,x\n`).join('')
+    const rows = `email,tags\nada@example.org,${tags('a')}\n${others}ada@example.org,${tags('b')}\n`
+    for (const dry_run of [true, false]) {
+      const { created, refused_rows } = await load(rows, { dry_run })
+      assert.deepEqual([created, refused_rows.map(({ line }) => line)], [701, [703]])
+    }
+  })
+
   test('unknown ones, and unknown options, are refused before the file is read', async (t) => {
     const { acme, list } = await openWithList(open, t)
     const source = { [Symbol.asyncIterator]: () => assert.fail('the source was read') }

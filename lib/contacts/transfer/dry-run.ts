@@ -4,7 +4,8 @@ import { addressErased, findErased } from '../../consent/suppressions.ts'
 import { type Context, requirePublicUrl } from '../../context.ts'
 import type { List } from '../../lists/schema.ts'
 import { noAttributes, readAttributes } from '../attributes.ts'
-import { groupByEmail, limitsOf } from '../bulk-limits.ts'
+import { batchesOf } from '../batch-size.ts'
+import { type ByEmail, groupByEmail, limitsOf } from '../bulk-limits.ts'
 import { type Entry, isRefused, mergeContacts } from '../bulk-merge.ts'
 import { listContactsByEmail } from '../bulk-queries.ts'
 import { needsConfirmation } from '../double-opt-in.ts'
@@ -27,14 +28,11 @@ export function dryRunner(
   mode: ImportMode,
 ): (entries: readonly Entry[]) => Promise<RowOutcome[]> {
   const remembered = new Set<number>()
-  return async (entries) => {
-    const contacts = new Map<string, NewContact[]>()
-    for (const entry of entries) if (!isRefused(entry)) groupByEmail(contacts, entry)
+  const check = async (contacts: ByEmail, outcomes: Map<NewContact, RowOutcome>) => {
     const stored = await listContactsByEmail(ctx, { client_id: ctx.clientId, email_keys: [...contacts.keys()] })
     const replacesTags = mode === 'replace_tags'
     const limits = await limitsOf(ctx, list, stored, contacts, replacesTags)
     const storedByKey = new Map(stored.map((contact) => [contact.email_key, contact]))
-    const outcomes = new Map<NewContact, RowOutcome>()
     const erased = await findErased(ctx, [...contacts.keys()])
     for (const [key, all] of contacts) {
       const before = storedByKey.get(key)
@@ -59,6 +57,16 @@ export function dryRunner(
         exists = true
       }
       if (!before && exists && remembered.size < maxRememberedAddresses) remembered.add(hashOf(key))
+    }
+  }
+  return async (entries) => {
+    const contacts = new Map<string, NewContact[]>()
+    for (const entry of entries) if (!isRefused(entry)) groupByEmail(contacts, entry)
+    const outcomes = new Map<NewContact, RowOutcome>()
+    // Divided by address: rows of one address that are checked apart would not count against its limits together.
+    const firsts = [...contacts.values()].map(([first]) => first!)
+    for await (const batch of batchesOf(ctx, firsts, false)) {
+      await check(new Map([...batch.contacts.keys()].map((key) => [key, contacts.get(key)!])), outcomes)
     }
     return entries.map((entry) => (isRefused(entry) ? entry : outcomes.get(entry)!))
   }

@@ -11,7 +11,6 @@ import { misuse } from '../../storage/transaction.ts'
 import { TurnLimit } from '../../time.ts'
 import { inTime } from '../../time-limit.ts'
 import { auditOnce } from '../audit-entries.ts'
-import { batchesOf as transactionsOf } from '../batch-size.ts'
 import { addEntries } from '../bulk.ts'
 import type { Entry } from '../bulk-merge.ts'
 import { requireMayConfirm } from '../double-opt-in.ts'
@@ -131,9 +130,8 @@ async function load(
     const results: RowOutcome[] = []
     let failure: { error: unknown } | undefined
     try {
-      if (dry_run) {
-        for await (const batch of transactionsOf(ctx, entries, false)) results.push(...(await check(batch.entries)))
-      } else await addEntries(importing, listId ?? undefined, entries, { signal, begin, onSave, results })
+      if (dry_run) results.push(...(await check(entries)))
+      else await addEntries(importing, listId ?? undefined, entries, { signal, begin, onSave, results })
     } catch (error) {
       failure = { error }
     }
