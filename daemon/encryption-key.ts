@@ -69,7 +69,7 @@ async function createKey(path: string): Promise<string | undefined> {
       await file.writeFile(`${key}\n`)
       await file.sync()
     } catch (error) {
-      await rm(path)
+      await rm(path, { force: true })
       throw error
     }
     await sync(dirname(path)).catch(() => {}) // not every system can sync a directory
