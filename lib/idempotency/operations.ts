@@ -89,7 +89,7 @@ async function findStored(tx: Tx, key_hash: string): Promise<StoredResult | unde
   }
   if (!tx.sealer.canOpen(row.answer)) {
     const message =
-      'This request was done before, but no key decrypts its response. Check what it did before you repeat it with a new key.'
+      'This request was done before, but no key decrypts its response. Check what it did, then use a new idempotency key.'
     throw new MailkeepError('conflict', message)
   }
   return JSON.parse(tx.sealer.openOnce(row.answer, name))

@@ -383,7 +383,7 @@ onSharedDatabases('stored results', (open) => {
     }
     const { count, work } = counting()
     await assert.rejects(last.acme.withIdempotencyKey('a', 1, work), (error) => {
-      return isMailkeepError(error, 'conflict') && /another encryption key/.test(error.message)
+      return isMailkeepError(error, 'conflict') && /no key decrypts its response/.test(error.message)
     })
     assert.equal(count.ran, 0, 'the work is not executed twice')
     assert.equal(await last.mailkeep.resealSecrets(), 0)
