@@ -1,6 +1,5 @@
 /** How much one transaction of many contacts writes. */
 import type { Context } from '../context.ts'
-import { fold } from '../parse.ts'
 import { countSubscribed, findEventEndpoints } from '../webhooks/outbox.ts'
 import { type EventType, eventTypes } from '../webhooks/schema.ts'
 import { type ByEmail, groupByEmail } from './bulk-limits.ts'
@@ -128,7 +127,8 @@ function* divide(
     if (isRefused(entry)) continue
     rows += rowsOf(entry, deliveries)
     // Contacts with the same e-mail address are read once, and raise one event.
-    if (groupByEmail(batch.contacts, entry)) rows += deliveries.perContact + rowsOfStored(fold(entry.email))
+    const firstOf = groupByEmail(batch.contacts, entry)
+    if (firstOf !== undefined) rows += deliveries.perContact + rowsOfStored(firstOf)
     if (rows < maxRowsPerTransaction) continue
     yield batch
     batch = { entries: [], contacts: new Map() }

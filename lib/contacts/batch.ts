@@ -108,7 +108,7 @@ async function findKeys(
  * Locks the contacts that operations name. Contacts that are locked step by step would deadlock with a merge of them, or
  * with a save that waits to create a tag. A single step that names addresses only locks them itself.
  */
-async function lockContacts(tx: Tx, operations: readonly Parsed[]): ReturnType<typeof lockEmailKeys> {
+async function lockContacts(tx: Tx, operations: readonly Parsed[]): Promise<{ id: number; email_key: string }[]> {
   const ids = [...new Set(operations.flatMap(({ id }) => id ?? []))]
   const email_keys = [...new Set(operations.flatMap(({ emailKey }) => emailKey ?? []))]
   if (email_keys.length === operations.length) return []

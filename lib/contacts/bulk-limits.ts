@@ -10,13 +10,13 @@ import type { NewContact } from './schema.ts'
 /** The contacts to save, by folded e-mail address. Repeated addresses have several contacts. */
 export type ByEmail = ReadonlyMap<string, readonly NewContact[]>
 
-/** Adds a contact to those of its address. @returns Whether it is the first of them. */
-export function groupByEmail(contacts: Map<string, NewContact[]>, contact: NewContact): boolean {
+/** Adds a contact to those of its address. @returns The folded address if it is the first of them. */
+export function groupByEmail(contacts: Map<string, NewContact[]>, contact: NewContact): string | undefined {
   const key = fold(contact.email)
   const same = contacts.get(key)
   if (same) same.push(contact)
   else contacts.set(key, [contact])
-  return same === undefined
+  return same ? undefined : key
 }
 
 export interface StoredByEmail extends StoredContact {

@@ -30,8 +30,8 @@ export const listContactsByEmail = contactsByEmail(false)
 export const lockContactsByEmail = contactsByEmail(true)
 
 /**
- * Returns the contacts whose stored attributes have at least `min_bytes`, or that have at least `min_memberships` tags, lists and
- * topics in all. SQLite does not read the attributes for it.
+ * Returns the contacts whose stored attributes have at least `min_bytes`, or that have at least `min_memberships` tags,
+ * lists and topics in all. SQLite does not read the attributes for it.
  */
 export const listLarge = statement.all(
   { client_id: int, ids: ints, email_keys: texts, min_bytes: int, min_memberships: int },

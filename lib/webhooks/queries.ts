@@ -130,7 +130,10 @@ export const holdDeliveries = statement.affected(
       and exists (select 1 from mailkeep_endpoint where id = ${p.endpoint_id} and disabled_reason is not null)`,
 )
 
-/** Holds the claimed deliveries of an endpoint. They keep their claim, so that the attempt in flight is recorded. */
+/**
+ * Holds the claimed deliveries of an endpoint. They keep their claim, so that the attempt in flight is recorded.
+ * `unindexed`: SQLite would read all pending deliveries of the endpoint.
+ */
 export const holdClaimed = statement(
   { endpoint_id: int, now: time },
   (_, p, dialect) => sql`update mailkeep_delivery set status = 'held', ended_at = ${p.now} where id in
