@@ -33,6 +33,11 @@ export interface Dialect {
   unnestRows(rows: Expression<unknown>, columns: Parameters): RawBuilder<unknown>
   /** Whether `column` is one of the values of a list parameter. */
   inList(column: Expression<unknown>, list: Expression<unknown>): RawBuilder<boolean>
+  /**
+   * Whether `column` is one of the few values that `query` selects. PostgreSQL looks each up in an index. It would join the
+   * tables, and read them whole, while it has no statistics of them.
+   */
+  inFew(column: Expression<unknown>, query: Expression<unknown>): RawBuilder<boolean>
   /** Whether `text` contains `part`, taken literally. */
   contains(text: Expression<unknown>, part: Expression<unknown>): RawBuilder<boolean>
   /** Same as `contains`, for the searched column. The planner may use its index. */

@@ -51,8 +51,11 @@ export const erasedError = "The payload was erased with its contact's data."
 function eraseEvents(events: (p: BatchSlots) => RawBuilder<unknown>): BatchStep {
   const eraseResponses = statement(
     batch,
-    (_, p) => sql`update mailkeep_attempt set response_body = null, error = null
-      where delivery_id in (select id from mailkeep_delivery where event_id in (${events(p)}))`,
+    (_, p, { inFew }) => sql`update mailkeep_attempt set response_body = null, error = null
+      where ${inFew(
+        sql.ref('delivery_id'),
+        sql`select id from mailkeep_delivery where ${inFew(sql.ref('event_id'), events(p))}`,
+      )}`,
   )
   /**
    * Logs running attempts as interrupted. They were counted, but lose their claim and so cannot record their outcome. Locks
@@ -62,19 +65,20 @@ function eraseEvents(events: (p: BatchSlots) => RawBuilder<unknown>): BatchStep 
     { ...batch, now: time, error: text },
     (_, p, dialect) => sql`insert into mailkeep_attempt (delivery_id, number, client_id, started_at, error)
       with failing as (select id, attempts, client_id, claim from mailkeep_delivery
-        where event_id in (${events(p)}) and status in ('pending', 'held') ${dialect.forUpdate})
+        where ${dialect.inFew(sql.ref('event_id'), events(p))} and status in ('pending', 'held') ${dialect.forUpdate})
       select id, attempts, client_id, ${p.now}, ${p.error} from failing where claim is not null
       on conflict do nothing`,
   )
   const failErasedDeliveries = statement(
     { ...batch, now: time },
-    (_, p) => sql`update mailkeep_delivery set status = 'failed', claim = null, claimed_at = null,
+    (_, p, { inFew }) => sql`update mailkeep_delivery set status = 'failed', claim = null, claimed_at = null,
         lease_until = null, scheduled_at = null, ended_at = ${p.now}, error = ${sql.lit(erasedError)}
-      where event_id in (${events(p)}) and status in ('pending', 'held')`,
+      where ${inFew(sql.ref('event_id'), events(p))} and status in ('pending', 'held')`,
   )
   const eraseBodies = statement.affected(
     batch,
-    (_, p) => sql`update mailkeep_event set body = '', contact_id = null where id in (${events(p)})`,
+    (_, p, { inFew }) =>
+      sql`update mailkeep_event set body = '', contact_id = null where ${inFew(sql.ref('id'), events(p))}`,
   )
   return async (tx, batch) => {
     await eraseResponses(tx, batch)

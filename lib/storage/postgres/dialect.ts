@@ -61,6 +61,7 @@ export const dialect: Dialect = {
     return sql`(select ${sql.join(fields)} from json_to_recordset(${rows}) as given (${sql.join(texts)})) as item`
   },
   inList: (column, list) => sql`${column} = any (${list})`,
+  inFew: (column, query) => sql`${column} = any (array(${query}))`,
   contains: (text, part) => sql`strpos(${text}, ${part}) > 0`,
   matches: (text, search) => sql`${text} like ${patternOf(search)}`,
   merge: (ranges, { distinct, desc, limit }) => {

@@ -93,6 +93,7 @@ export const dialect: Dialect = {
     return sql`(select ${sql.join(fields)} from json_each(${rows})) as item`
   },
   inList: (column, list) => sql`${column} in (select value from json_each(${list}))`,
+  inFew: (column, query) => sql`${column} in (${query})`,
   contains,
   matches: contains,
   merge: (ranges, { distinct, desc, limit }) =>
