@@ -90,6 +90,26 @@ onPostgres('an import into PostgreSQL', () => {
       tables.map(() => ({ count: 10_000 })),
     )
   })
+
+  test('updates the statistics after its first batches, so that the next are planned for many contacts', async (t) => {
+    const { mailkeep, ask } = await openMailkeep(t)
+    const { contacts, lists } = mailkeep.forClient((await mailkeep.clients.create({ name: 'Acme' })).id)
+    const { id } = await lists.create({ name: 'News' })
+    const rows = Array.from({ length: 3000 }, (_, i) => `person${i}@example.org\n`)
+    const known: unknown[] = []
+    await contacts.import(id, ['email\n', ...rows], {
+      format: 'csv',
+      async onProgress({ created }) {
+        const [row] = await ask(`select reltuples::int as count from pg_class where oid = 'mailkeep_contact'::regclass`)
+        known.push({ created, ...row })
+      },
+    })
+    assert.deepEqual(known, [
+      { created: 1000, count: 1000 },
+      { created: 2000, count: 1000 },
+      { created: 3000, count: 1000 },
+    ])
+  })
 })
 
 onPostgres('a transaction on PostgreSQL', () => {

@@ -33,8 +33,8 @@ import { importSteps, type RowOutcome } from './steps.ts'
 /** Maximum size of the report's refused rows, in characters of JSON. */
 const maxRefusedRowsLength = 1024 * 1024
 
-/** Minimum of new contacts after which the statistics are updated. */
-const minCreatedForAnalyze = 10_000
+/** Number of new contacts after which the statistics are updated, and again after ten times as many and at the end. */
+const minCreatedForAnalyze = 1000
 
 /** The next batch is read only after the previous one is committed. */
 const maxRowsReadPerBatch = 1000
@@ -92,8 +92,8 @@ export async function importContacts(
 }
 
 /**
- * Updates the database's statistics. Until autovacuum does it, PostgreSQL assumes few contacts, and joins that suit few
- * take half a minute for 100,000.
+ * Updates the database's statistics. Until autovacuum does it, PostgreSQL assumes few contacts. Each batch then reads all
+ * contacts of the client to find its addresses, and joins that suit few take half a minute for 100,000.
  */
 async function analyzeContacts({ storage }: Context): Promise<void> {
   const { analyzeContacts } = storage.dialect
@@ -124,6 +124,7 @@ async function load(
   const read = format === 'csv' ? readCsv : readNdjson
   const options = { map, emptyTags: mode === 'replace_tags', keepSource: onResults !== undefined, isDryRun: dry_run }
   const bytes = refuseUtf16(bytesOf(untilAborted(source, signal)))
+  let analyzeAt = minCreatedForAnalyze
   for await (const rows of batchesOf(read(bytes, options), convert)) {
     if (listId !== null) await getList(ctx, listId) // also when every row of the batch is refused
     const entries = rows.map(({ entry }) => entry)
@@ -144,6 +145,10 @@ async function load(
     }
     if (failure) throw failure.error
     const { total, created, updated, refused } = progress
+    if (!dry_run && created >= analyzeAt) {
+      await analyzeContacts(ctx)
+      analyzeAt = 10 * created
+    }
     await onProgress?.({ total, created, updated, refused })
   }
   return refusedRows
