@@ -40,7 +40,7 @@ export async function migrate(storage: Database, migrations: readonly Migration[
  *
  * @throws MailkeepError `conflict`: it lacks some, or a newer version has migrated it.
  */
-async function requireMigrated(storage: Database, migrations: readonly Migration[]): Promise<void> {
+export async function requireMigrated(storage: Database, migrations: readonly Migration[]): Promise<void> {
   const exists = await findTable({ storage }, { name: 'mailkeep_migration' })
   const applied = new Set(exists ? (await listMigrations({ storage }, {})).map(({ name }) => name) : [])
   refuseNewer(applied, migrations)
@@ -50,12 +50,6 @@ async function requireMigrated(storage: Database, migrations: readonly Migration
     'conflict',
     `The database lacks ${missing.join(', ')}. Run mailkeep migrate, or open it without migrate: false, as a role that may change tables.`,
   )
-}
-
-/** @returns the names of the migrations that the database lacks. */
-export async function unappliedMigrations(storage: Database, migrations: readonly Migration[]): Promise<string[]> {
-  const applied = new Set((await listMigrations({ storage }, {})).map(({ name }) => name))
-  return migrations.filter(({ name }) => !applied.has(name)).map(({ name }) => name)
 }
 
 /** @returns the names of the tables that these migrations create. */

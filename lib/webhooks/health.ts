@@ -4,7 +4,7 @@ import { isMailkeepError } from '../errors.ts'
 import { checkEncryptionKey } from '../sealing/encryption-key.ts'
 import type { Mailer, MailFigures } from '../sending/dispatch/mailer.ts'
 import type { StorageFigures } from '../storage/database.ts'
-import { type Migration, unappliedMigrations } from '../storage/migrate.ts'
+import { type Migration, requireMigrated } from '../storage/migrate.ts'
 import { saveSetting } from '../storage/settings.ts'
 import { statement } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
@@ -92,10 +92,7 @@ export class Health {
   async #check(): Promise<Readiness> {
     const [database, migrations] = await Promise.all([
       this.#problemOf(() => transact(this.#ctx, probe)),
-      this.#problemOf(async () => {
-        const unapplied = await unappliedMigrations(this.#ctx.storage, this.#migrations)
-        return unapplied.length > 0 ? `The database lacks ${unapplied.join(', ')}.` : null
-      }),
+      this.#problemOf(() => requireMigrated(this.#ctx.storage, this.#migrations)),
     ])
     const idleMs = Math.max(...[this.#dispatcher, this.#mailer].map(({ loop }) => loop.sinceLastTurnMs() ?? 0))
     const stuck = idleMs > maxDispatcherSilenceMs
@@ -106,8 +103,8 @@ export class Health {
   /** @returns A sentence about the problem, or null. Unexpected errors go to the log. */
   async #problemOf(attempt: () => Promise<unknown>): Promise<string | null> {
     try {
-      const problem = await attempt()
-      return typeof problem === 'string' ? problem : null
+      await attempt()
+      return null
     } catch (error) {
       if (isMailkeepError(error)) return error.message
       this.#ctx.logger.error({ err: error }, 'the database could not be probed')

@@ -232,3 +232,14 @@ onSharedDatabases('opening with migrate: false', (open) => {
     })
   })
 })
+
+onSharedDatabases('a running process', (open) => {
+  test('is not ready once a newer version has migrated its database', async (t) => {
+    const { mailkeep, ask } = await open(t)
+    await ask(`insert into mailkeep_migration (name, applied_at) values ('999-newer', ?)`, new Date().toISOString())
+    const { ready, migrations } = await mailkeep.ready()
+    await ask(`delete from mailkeep_migration where name = '999-newer'`) // other tests use the schema again
+    assert.equal(ready, false)
+    assert.match(migrations!, /newer mailkeep.*999-newer/)
+  })
+})
