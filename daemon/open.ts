@@ -12,14 +12,14 @@ import { openEncryptionKey } from './encryption-key.ts'
 import { mailOptions } from './mail.ts'
 
 interface OpenOptions {
-  /** Whether to create a missing database and its key. */
+  /** Whether to create a missing database and its key, and to migrate a database of an older version. */
   readonly create: boolean
   /** Returns the URL of the contact pages. Default: the configured one, or that of a daemon on this machine. */
   readonly publicUrl?: () => string | undefined
 }
 
 /**
- * Opens and migrates the configured database.
+ * Opens the configured database.
  *
  * @throws CliError, MailkeepError The database cannot be opened.
  */
@@ -34,6 +34,7 @@ export async function openMailkeep(
   return await createMailkeep({
     database,
     encryptionKey,
+    migrate: create, // a daemon of the older version that runs cannot work with a migrated database
     previousEncryptionKeys: config.previousEncryptionKey === undefined ? [] : [config.previousEncryptionKey],
     logger,
     webhooks: config.webhooks,

@@ -92,7 +92,7 @@ export function argumentsOf({ usage }: Pick<Command, 'usage'>): string[] {
 /**
  * Opens the database, calls `use` and closes the database. A daemon may use it at the same time.
  *
- * @param create Whether to create a missing database. Otherwise it is an error.
+ * @param create Whether to create a missing database, or migrate an older one. Otherwise both are errors.
  * @param works Whether the command does background work, whose errors are only logged.
  */
 export async function withMailkeep<T>(

@@ -43,13 +43,18 @@ function onBothDatabases(name: string, suite: (open: (t: TestContext) => Promise
   onPostgres(`${name}, on PostgreSQL`, () => suite(openPlace))
 }
 
-/** Creates a client with a list and two contacts. By the library, because each command is a process. */
-async function populate({ cwd, env = {} }: Place) {
+/** Returns the database of a place by the library, because each command is a process. */
+async function openOptions({ cwd, env = {} }: Place) {
   const { MAILKEEP_DATABASE: url, MAILKEEP_DATABASE_SCHEMA: schema = '' } = env
   const encryptionKey = env.MAILKEEP_ENCRYPTION_KEY ?? randomBytes(32).toString('base64')
   if (url === undefined) await writeFile(join(cwd, 'mailkeep.db.key'), `${encryptionKey}\n`, { mode: 0o600 })
   const database = url === undefined ? sqlite(join(cwd, 'mailkeep.db')) : postgres(url, { schema })
-  await using mailkeep = await createMailkeep({ database, encryptionKey })
+  return { database, encryptionKey }
+}
+
+/** Creates a client with a list and two contacts. */
+async function populate(place: Place) {
+  await using mailkeep = await createMailkeep(await openOptions(place))
   const client = await mailkeep.clients.create({ name: 'Acme' })
   const { lists, contacts } = mailkeep.forClient(client.id)
   const list = await lists.create({ name: 'News' })
@@ -194,6 +199,26 @@ describe('commands beside a daemon', () => {
       [['/api/v1/tags', 1]],
     )
     assert.doesNotMatch(said.err, /mk_/)
+  })
+})
+
+onBothDatabases('a database of an older version', (open) => {
+  test('is brought up to date by mailkeep migrate, not by commands that work beside its daemon', async (t) => {
+    const place = await open(t)
+    const { database, encryptionKey } = await openOptions(place)
+    const older = { ...database, migrations: database.migrations.slice(0, -1) }
+    const last = database.migrations.at(-1)!.name
+    const running = await createMailkeep({ database: older, encryptionKey })
+    t.after(() => running.close())
+    await running.clients.create({ name: 'Acme' })
+    for (const args of ['client list', 'export --client 1', 'client rename 1 New', 'secrets reseal']) {
+      const line = await errorLineOf(args.split(' '), place)
+      assert.ok(line.includes(`The database lacks ${last}: run mailkeep migrate`), args)
+    }
+    assert.equal((await running.ready()).ready, true)
+    await run(['migrate'], place)
+    const [client] = await runJson<{ name: string }[]>(['client', 'list'], place)
+    assert.equal(client!.name, 'Acme')
   })
 })
 
