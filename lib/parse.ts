@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { type FieldErrors, invalid, invalidFields, type MailkeepError } from './errors.ts'
+import { readJson } from './json.ts'
 import { inputLimits } from './limits.ts'
 import { lastMs } from './time.ts'
 import { unknownNameMessage, unknownNames } from './unknown-names.ts'
@@ -220,7 +221,7 @@ function isEmailAddress(text: string): boolean {
 /** Parses JSON; returns undefined for other text. */
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return readJson(text)
   } catch {
     return undefined
   }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { MailkeepError } from '../../lib/index.ts'
-import { invalid } from '../../lib/internal.ts'
+import { invalid, readJson } from '../../lib/internal.ts'
 import { findInexactNumber } from './exact-numbers.ts'
 import { type ApiRequest, declaredBody, header } from './http-types.ts'
 
@@ -50,7 +50,7 @@ function decode(bytes: Uint8Array): Fields {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = readJson(text)
   } catch {
     // Hide the parser's message, because it quotes the body.
     throw new MailkeepError('invalid_json', 'The body is not JSON.')

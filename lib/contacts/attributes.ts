@@ -1,4 +1,5 @@
 import { invalid } from '../errors.ts'
+import { readJson } from '../json.ts'
 import { inputLimits } from '../limits.ts'
 import type { AttributeChanges } from './schema.ts'
 
@@ -9,7 +10,7 @@ export const noAttributes: Attributes = new Map()
 
 /** @param json The stored JSON text. */
 export function readAttributes(json: string): Attributes {
-  return new Map(Object.entries(JSON.parse(json)))
+  return new Map(Object.entries(readJson(json)))
 }
 
 export function writeAttributes(attributes: Attributes): string {

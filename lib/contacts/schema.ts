@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { readJson } from '../json.ts'
 import { inputLimits } from '../limits.ts'
 import { type List, listFields } from '../lists/schema.ts'
 import { type PageInput, pageFields, QueryId } from '../page.ts'
@@ -241,5 +242,5 @@ export const UnsubscribeOptions = closedObject({
 
 /** Parses the JSON that the database built (see document.ts). Every contact is read through this function. */
 export function contactFrom(row: { document: string }): Contact {
-  return JSON.parse(row.document) as Contact
+  return readJson(row.document)
 }

@@ -2,6 +2,7 @@ import { type Context, now, type Tx } from '../context.ts'
 import { invalid, MailkeepError } from '../errors.ts'
 import { type BatchStep, weighted } from '../jobs/batches.ts'
 import { maxRowsPerBatch, runBatches } from '../jobs/operations.ts'
+import { readJson } from '../json.ts'
 import { parse } from '../parse.ts'
 import type { SealedRows } from '../sealing/reseal.ts'
 import { transact } from '../storage/transaction.ts'
@@ -47,7 +48,7 @@ export async function withIdempotencyKey<T>(
       })
       const text = textOf({ asked: fingerprint, answer })
       await store(tx, key_hash, text, [...contactIds])
-      return { answer: (JSON.parse(text) as StoredResult).answer as T, replayed: false }
+      return { answer: (readJson(text) as StoredResult).answer as T, replayed: false }
     }),
   )
 }
@@ -92,7 +93,7 @@ async function findStored(tx: Tx, key_hash: string): Promise<StoredResult | unde
       'This request was done before, but no key decrypts its response. Check what it did, then use a new idempotency key.'
     throw new MailkeepError('conflict', message)
   }
-  return JSON.parse(tx.sealer.openOnce(row.answer, name))
+  return readJson(tx.sealer.openOnce(row.answer, name))
 }
 
 function answerOf(stored: StoredResult, fingerprint: string): unknown {

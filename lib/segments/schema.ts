@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { readJson } from '../json.ts'
 import { inputLimits } from '../limits.ts'
 import { closedObject, Name } from '../parse.ts'
 import { Id, type RecordFields, Time, Uuid } from '../record.ts'
@@ -54,5 +55,5 @@ export function segmentFrom(row: {
   filters: string
   created_at: string
 }): Segment {
-  return { ...row, filters: JSON.parse(row.filters) }
+  return { ...row, filters: readJson(row.filters) }
 }

@@ -3,6 +3,7 @@ import { lockIndexed } from '../attributes/operations.ts'
 import { findOwnIds } from '../contacts/filters.ts'
 import type { Context, Tx } from '../context.ts'
 import { ifFound, invalid, isMailkeepError, MailkeepError } from '../errors.ts'
+import { readJson } from '../json.ts'
 import { lockLists } from '../lists/operations.ts'
 import { parse } from '../parse.ts'
 import { filtersOfSegment, lockFiltersOfSegment } from '../segments/operations.ts'
@@ -82,8 +83,7 @@ export interface StartedAudience {
 }
 
 export function startedAudience(row: { audience: string; segment_filters: string | null }): StartedAudience {
-  const segmentFilters =
-    row.segment_filters === null ? undefined : parse(SegmentFilters, JSON.parse(row.segment_filters))
+  const segmentFilters = row.segment_filters === null ? undefined : parse(SegmentFilters, readJson(row.segment_filters))
   return { audience: JSON.parse(row.audience), segmentFilters }
 }
 

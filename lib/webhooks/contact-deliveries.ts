@@ -1,6 +1,7 @@
 /** The deliveries that show one contact. */
 import { sql } from 'kysely'
 import type { Context } from '../context.ts'
+import { readJson } from '../json.ts'
 import { int, ints, statement } from '../storage/statement.ts'
 import { type EndpointDelivery, endpointDeliveryFrom } from './schema.ts'
 
@@ -52,7 +53,7 @@ export async function* deliveriesOfContact(ctx: Context, contactId: number): Asy
 
 /** Leaves out the link of a confirmation, because its holder could confirm in place of the contact. */
 function payloadOf({ type, body }: { type: string; body: string }): unknown {
-  const payload = JSON.parse(body) as { data: object }
+  const payload = readJson(body)
   if (type !== 'contact.confirmation_requested') return payload
   return { ...payload, data: { ...payload.data, confirm_url: null } }
 }

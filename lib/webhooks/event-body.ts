@@ -1,5 +1,6 @@
 /** The JSON text of an event, as receivers get it. */
 import { invalid, isMailkeepError } from '../errors.ts'
+import { readJson } from '../json.ts'
 import { inputLimits } from '../limits.ts'
 import { isRecord, noRecordMessage } from '../parse.ts'
 import { timestamp } from '../time.ts'
@@ -14,7 +15,7 @@ import type { EventType } from './schema.ts'
 export function checkBody(type: EventType, given: object): { readonly data: object; readonly bytes: number } {
   const created_at = timestamp(0)
   const body = stringify({ id: sampleId, type, created_at, data: given }, rejectNonJsonNumbers())
-  const { data } = JSON.parse(body)
+  const { data } = readJson(body)
   if (!isRecord(data)) throw invalid('data', noRecordMessage(data))
   const bytes = Buffer.byteLength(body)
   // Also if the data has a contact: what the host gave is sent whole, or not at all.

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { readJson } from '../json.ts'
 import { inputLimits } from '../limits.ts'
 import { closedObject, Description, isRecord, noRecordMessage, Text, wholeNumber } from '../parse.ts'
 import { Count, described, Id, OffsetTime, type RecordFields, Uuid } from '../record.ts'
@@ -255,7 +256,7 @@ export function detailFrom(row: DetailRow, active: boolean, attempt_log: Attempt
   const delivery = deliveryFrom(row, active)
   return {
     ...delivery,
-    payload: row.body === '' ? null : JSON.parse(row.body),
+    payload: row.body === '' ? null : readJson(row.body),
     error: row.error,
     created_at: withOffset(row.created_at),
     next_attempt_at: delivery.status === 'pending' ? withOffset(row.lease_until ?? row.due_at) : null,

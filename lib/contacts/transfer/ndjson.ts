@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { readJson } from '../../json.ts'
 import { withCommas } from '../../limits.ts'
 import { fieldReader } from './columns.ts'
 import type { ReadOptions } from './csv.ts'
@@ -94,7 +95,7 @@ function rowOf(bytes: Buffer, line: number): Row | undefined {
   const json = line === 1 && text.startsWith(byteOrderMark) ? text.slice(1) : text
   if (json.trim() === '') return undefined
   try {
-    return { line, bytes: bytes.length, input: JSON.parse(json) }
+    return { line, bytes: bytes.length, input: readJson(json) }
   } catch {
     // The parser's message is not used, because it quotes the line.
     return { ...unreadable(line, 'This line is not JSON.', bytes.length), source: json }

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { BoundedCache } from '../../bounded-cache.ts'
 import { contactLink, type LinkedContact } from '../../consent/links.ts'
 import type { Context } from '../../context.ts'
+import { readJson } from '../../json.ts'
 import type { ContentVariables, RenderedContent } from '../content.ts'
 import { mailHeaders } from '../headers.ts'
 import { getNewsletter } from '../newsletters.ts'
@@ -42,7 +43,7 @@ export class Composer {
     await this.#waits.get(ctx.clientId) // parsing may take long too
     const render = await this.#contentOf(ctx, task)
     const { uuid, campaign, contact, envelope } = task
-    const variables = variablesOf(ctx, contact, JSON.parse(contact.attributes), envelope.client)
+    const variables = variablesOf(ctx, contact, readJson(contact.attributes), envelope.client)
     while (this.#waits.has(ctx.clientId)) await this.#waits.get(ctx.clientId)
     signal.throwIfAborted()
     const startedMs = performance.now()

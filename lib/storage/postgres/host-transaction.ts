@@ -1,5 +1,6 @@
 import { CompiledQuery, type QueryResult } from 'kysely'
 import { invalid } from '../../errors.ts'
+import { readJson } from '../../json.ts'
 import { type Connection, plainQuery, type Query } from '../connection.ts'
 import type { Database } from '../database.ts'
 import { withinHostTransaction } from '../host-transaction.ts'
@@ -90,7 +91,7 @@ function returnsRows(sql: string): boolean {
 }
 
 function plainRow(text: string): Record<string, unknown> {
-  const row = JSON.parse(text) as Record<string, unknown>
+  const row = readJson(text) as Record<string, unknown>
   for (const [name, value] of Object.entries(row)) {
     if (name.endsWith('_at') && typeof value === 'string') row[name] = timeFromText(value.replace('T', ' '))
     else if (jsonColumns.has(name)) row[name] = JSON.stringify(value)

@@ -1,5 +1,6 @@
 import type { Context, Tx } from '../../context.ts'
 import { leaseMs } from '../../dispatch/claims.ts'
+import { readJson } from '../../json.ts'
 import { earliest } from '../../time.ts'
 import { type ClaimedDelivery, renewLease } from '../dispatch/claim.ts'
 import type { Allowance, DueEndpoint } from '../dispatch/fairness.ts'
@@ -143,7 +144,7 @@ export class Handlers {
     const handler = this.#handlers.get(endpointId)
     if (!handler) return { kind: 'interrupted' } // the handler was removed after the claim
     try {
-      await handler({ ...JSON.parse(body), clientId }, { deliveryId: uuid, attempt, signal })
+      await handler({ ...readJson(body), clientId }, { deliveryId: uuid, attempt, signal })
       return { kind: 'handled' }
     } catch (error) {
       // The error may contain personal data. It goes to the attempt log, which is erased with the contact.
