@@ -1,5 +1,5 @@
 /** Who gets a newsletter. */
-import { lockIndexed } from '../attributes/operations.ts'
+import { listIndexed, lockIndexed } from '../attributes/operations.ts'
 import { findOwnIds } from '../contacts/filters.ts'
 import type { Context, Tx } from '../context.ts'
 import { ifFound, invalid, isMailkeepError, MailkeepError } from '../errors.ts'
@@ -60,6 +60,13 @@ async function requireDeclared(tx: Tx, attributes: readonly string[]): Promise<v
   if (missing === undefined) return
   const message = `The segment filters by the attribute "${missing}", which is not declared: declare it, or change the segment.`
   throw invalid('audience.segment', message)
+}
+
+/** Whether the segment of an audience filters by an attribute whose index is being filled. */
+export async function waitsForIndex(tx: Tx, audience: Audience): Promise<boolean> {
+  const { attributes } = await requireSegment(tx, audience)
+  if (!attributes) return false
+  return (await listIndexed(tx)).some(({ name, ready }) => !ready && Object.hasOwn(attributes, name))
 }
 
 /** @returns The filters of the segment; none without a segment. @throws MailkeepError `validation_failed` on `audience.segment` */

@@ -16,7 +16,7 @@ import {
 import { getSegment } from '../segments/operations.ts'
 import { msOf } from '../time.ts'
 import { raise } from '../webhooks/outbox.ts'
-import { type StartedAudience, startedAudience } from './audience.ts'
+import { type StartedAudience, startedAudience, waitsForIndex } from './audience.ts'
 import { findLatecomers } from './latecomers.ts'
 import { insertRecipients } from './message-queries.ts'
 import * as queries from './newsletter-queries.ts'
@@ -56,6 +56,9 @@ export async function startNow(tx: Tx, id: number, identityId: number | null): P
   return await getNewsletter(tx, id)
 }
 
+/** Time until a newsletter that waits for the index of an attribute looks at it again. */
+const indexPollMs = 1000
+
 /** Starts a scheduled newsletter. If it cannot be sent any more, it fails with the reason. */
 export async function startScheduled(tx: Tx, { targetId: id }: Job): Promise<JobResult> {
   await lockRecipients(tx, { shared: false })
@@ -64,7 +67,9 @@ export async function startScheduled(tx: Tx, { targetId: id }: Job): Promise<Job
   // It was scheduled for a later time since, or the clock was set back.
   if (newsletter.scheduled_at! > now(tx)) return continueJob(undefined, msOf(newsletter.scheduled_at!) + 1)
   try {
-    const sender = await requireReady(tx, { ...newsletter, audience: JSON.parse(newsletter.audience) })
+    const audience = JSON.parse(newsletter.audience)
+    const sender = await requireReady(tx, { ...newsletter, audience })
+    if (await waitsForIndex(tx, audience)) return continueJob(undefined, tx.clock() + indexPollMs)
     await startNow(tx, id, sender.id)
   } catch (error) {
     if (!isMailkeepError(error) || error.code === 'unavailable') throw error

@@ -717,7 +717,11 @@ onEveryDatabase('a scheduled newsletter', (open) => {
   })
 
   test('waits for the index of an attribute of its segment, which is filled by a job behind it', async (t) => {
-    const mail = await openMail(t, {}, open)
+    const errors: string[] = []
+    const ignore = () => {}
+    const error = (_: object, message: string) => errors.push(message)
+    const logger = { debug: ignore, info: ignore, warn: ignore, error }
+    const mail = await openMail(t, { logger }, open)
     const { acme, ask, clock } = mail
     const { list } = await addAudience(mail, 0)
     await acme.settings.attributes.update({ indexed: ['plan'] })
@@ -736,6 +740,7 @@ onEveryDatabase('a scheduled newsletter', (open) => {
     await mail.run()
     assert.equal((await acme.newsletters.get(id)).status, 'sent')
     assert.deepEqual(mail.mailed(), [emailOf(1)])
+    assert.deepEqual(errors, [], 'waiting is no failure')
   })
 
   test('is refused at a day that does not exist', async (t) => {
