@@ -22,8 +22,15 @@ export function holdsDatabase(path: string): boolean {
   if (path === inMemory) return false
   const header = readHeader(path)
   if (header.length === 0) return false
-  if (!header.equals(fileHeader)) throw new NotADatabase(`${path} is not a SQLite database.`)
+  if (!header.equals(fileHeader))
+    throw new NotADatabase(`${path} is not a SQLite database: check the path, or restore a backup.`)
   return true
+}
+
+/** @throws CliError The configured database does not exist. */
+export function requireDatabase(database: string): void {
+  if (holdsDatabase(database)) return
+  throw new CliError(`There is no database ${database}: set --database or MAILKEEP_DATABASE to its path.`)
 }
 
 /** @throws CliError better-sqlite3 trims the name, and would open another file. */

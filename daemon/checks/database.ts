@@ -33,8 +33,7 @@ export async function checkDatabase(config: Config): Promise<Finding[]> {
       ...(await checkModes(database)),
       ...(await checkOwners(config)),
       checkIntegrity(database, report),
-      checkSchema(report),
-      await checkKey(report, config, `${database}.key`),
+      ...(report.mailkeep ? [checkSchema(report), await checkKey(report, config, `${database}.key`)] : []),
       checkClock(report),
     ]
   } catch (error) {
@@ -49,9 +48,11 @@ function unusable(database: string, error: unknown): Finding {
   const code = sqliteCode(error)
   if (code !== undefined && /^SQLITE_(?:CORRUPT|NOTADB)/.test(code))
     return fault('database', `${database} is damaged (${code})`, restore)
+  if (error instanceof NotADatabase) {
+    const what = `${database} is not a SQLite database`
+    return fault('database', what, `set MAILKEEP_DATABASE to another file, or ${restore}`)
+  }
   const message = error instanceof Error ? error.message : String(error)
-  if (error instanceof NotADatabase)
-    return fault('database', message, `set MAILKEEP_DATABASE to another file, or ${restore}`)
   return { check: 'database', state: 'fault', message }
 }
 

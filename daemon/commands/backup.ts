@@ -15,6 +15,7 @@ import {
   isSameFile,
   isServer,
   refuseSpaces,
+  requireDatabase,
 } from '../database-setting.ts'
 import { loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
@@ -51,7 +52,7 @@ export const backup: Command = {
 async function sourceOf({ database }: Config): Promise<string> {
   if (isServer(database)) throw new CliError('A PostgreSQL database is backed up by its own tools: see pg_dump.')
   if (database === inMemory) throw new CliError('A database in memory is gone with its daemon: it has no backups.')
-  if (!holdsDatabase(database)) throw new CliError(`There is no database ${database}.`)
+  requireDatabase(database)
   return database
 }
 

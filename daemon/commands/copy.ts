@@ -74,7 +74,7 @@ function readTarget({ flags: { to }, config }: Invocation): string {
 
 async function requireDatabase(from: string): Promise<void> {
   if (isServer(from) || from === inMemory) throw new CliError('--from must be a SQLite file.', 2)
-  if (!holdsDatabase(from)) throw new CliError(`There is no database ${from}.`)
+  if (!holdsDatabase(from)) throw new CliError(`There is no database ${from}: set --from to its path.`)
 }
 
 function refuseOtherVersion(from: string, { mailkeep, unknown, unapplied }: FileReport): void {

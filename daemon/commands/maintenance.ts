@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { CompactionReport } from '../../lib/storage/sqlite.ts'
 import { CliError } from '../cli-error.ts'
-import { holdsDatabase, inMemory, isServer, shownDatabase } from '../database-setting.ts'
+import { inMemory, isServer, requireDatabase, shownDatabase } from '../database-setting.ts'
 import { loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
 import { plural } from '../progress.ts'
@@ -13,7 +13,7 @@ export const compact: Command = {
   run: async ({ config: { database }, print }) => {
     if (isServer(database)) throw new CliError('PostgreSQL rewrites tables with its own command: see VACUUM FULL.')
     if (database === inMemory) throw new CliError('A database in memory is no file.')
-    if (!holdsDatabase(database)) throw new CliError(`There is no database ${database}.`)
+    requireDatabase(database)
     const { compactFile, inspectFile } = await loadSqlite()
     const options = sqliteOptions()
     if (!inspectFile(database, { ...options, thorough: false }).mailkeep) {

@@ -24,7 +24,7 @@ export const restore: Command = {
     if (isServer(database)) throw new CliError('A PostgreSQL database is restored by its own tools: see pg_restore.')
     if (database === inMemory) throw new CliError('--database must be the file to restore to.', 2)
     if (resolve(backup) === resolve(database)) throw new CliError(`${backup} is the database itself.`, 2)
-    if (!holdsDatabase(backup)) throw new CliError(`There is no backup ${backup}.`)
+    if (!holdsDatabase(backup)) throw new CliError(`There is no backup ${backup}: check the path.`)
     const report = await inspectBackup(backup)
     refuseNewer(backup, report)
     const key = await findBackupKey(report, backup, config)

@@ -81,7 +81,7 @@ describe('mailkeep compact', () => {
   test('explains why it cannot run, and changes nothing', async (t) => {
     const cwd = await directory(t)
     const errorLine = (database: string) => errorLineOf(['compact'], { cwd, env: { MAILKEEP_DATABASE: database } })
-    assert.match(await errorLine('none.db'), /There is no database none\.db/)
+    assert.match(await errorLine('none.db'), /There is no database none\.db: set --database or MAILKEEP_DATABASE/)
     assert.match(await errorLine(':memory:'), /in memory/)
     assert.match(await errorLine('postgres://127.0.0.1:1/none'), /VACUUM FULL/)
     const other = new Database(join(cwd, 'other.db'))
@@ -89,7 +89,7 @@ describe('mailkeep compact', () => {
     other.close()
     assert.match(await errorLine('other.db'), /not a mailkeep database: check the path/)
     await writeFile(join(cwd, 'text.db'), 'this is no database, but long enough to look like one'.repeat(20))
-    assert.match(await errorLine('text.db'), /text\.db/)
+    assert.match(await errorLine('text.db'), /text\.db is not a SQLite database: check the path, or restore a backup/)
 
     const mailkeep = await createMailkeep({ database: sqlite(join(cwd, 'shared.db')), encryptionKey: randomBytes(32) })
     await mailkeep.close()

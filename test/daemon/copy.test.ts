@@ -253,6 +253,7 @@ describe('moving a SQLite file to PostgreSQL', needsPostgres, () => {
     assert.deepEqual([code, err], [0, ''])
     assert.match(out, /holds 0 contacts of 1 client; .*\nIts key is the one in MAILKEEP_ENCRYPTION_KEY\nSTART NO/)
     assert.ok(!out.includes(password))
-    assert.match(await errorLineOf(['copy', '--from', 'nothing.db', '--to', place.url], place), /There is no database/)
+    const line = await errorLineOf(['copy', '--from', 'nothing.db', '--to', place.url], place)
+    assert.match(line, /There is no database nothing\.db: set --from/)
   })
 })

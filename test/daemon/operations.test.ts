@@ -335,6 +335,17 @@ describe('mailkeep doctor', { concurrency: 4 }, () => {
     assert.match(foreign!.remedy!, /^set MAILKEEP_DATABASE to another file, or .*restore/)
   })
 
+  test("says nothing of mailkeep's schema and key in another program's database", async (t) => {
+    const cwd = await directory(t)
+    const notes = new Database(join(cwd, 'mailkeep.db'))
+    notes.exec('create table notes (text)')
+    notes.close()
+    const { findings } = JSON.parse((await run(['doctor', '--port', '0', '--json'], { cwd })).out)
+    const isAbout = (subject: string) => (findings as Finding[]).filter(({ check }) => check === subject)
+    assert.match(isAbout('integrity')[0]!.message, /mailkeep\.db is a database, but not mailkeep's/)
+    assert.deepEqual([...isAbout('schema'), ...isAbout('key')], [])
+  })
+
   test('does not promise a database in a directory that is missing', async (t) => {
     const cwd = await directory(t)
     const { out } = await run(['doctor', '--port', '0', '--database', join('none', 'mailkeep.db')], { cwd })
