@@ -11,6 +11,8 @@ interface InboundOptions extends Pick<SnsOptions, 'topics' | 'fetch'> {
 const noClient =
   'ignored a report of Amazon SES that names no client: let SES include the original headers of mails in its notifications'
 
+const noAddress = 'ignored a recipient in a report of Amazon SES, because its address cannot be read'
+
 /** Receives bounces and complaints. They suppress the address and enter the history of the contact. */
 export function createInbound({ mailkeep, logger, ...options }: InboundOptions): Inbound {
   const receive = createSnsReceiver({ ...options, clock: Date.now })
@@ -20,6 +22,7 @@ export function createInbound({ mailkeep, logger, ...options }: InboundOptions):
       if (message === undefined) return
       for (const { kind, clientId, email } of feedbackOf(message)) {
         if (clientId === undefined) logger.warn({ kind }, noClient)
+        else if (email === undefined) logger.warn({ kind }, noAddress)
         else for (const spelling of spellingsOf(email)) await record(mailkeep.forClient(clientId), kind, spelling)
       }
     },

@@ -160,6 +160,19 @@ describe('POST /inbound/ses', { skip: authority ? false : 'OPENSSL IS MISSING: S
     assert.equal(warnings.length, 1)
   })
 
+  test('a recipient whose address cannot be read is logged, and the others count', async (t) => {
+    const { post, signed, reasons, bounce, warnings } = await open(t)
+    const unreadable = [{ emailAddress: null }, {}, 'eve@example.org', { emailAddress: 'x'.repeat(4001) }]
+    const recipients = JSON.stringify([...unreadable, { emailAddress: 'Ada@example.org' }])
+    const Message = bounce('Permanent').replace(/\[\{"emailAddress".*?\]/, recipients)
+    assert.equal(await post(signed({ Message })), 200)
+    assert.deepEqual(await reasons(), ['ada@example.org hard_bounce'])
+    assert.deepEqual(
+      warnings.map((text) => /its address cannot be read/.test(text)),
+      unreadable.map(() => true),
+    )
+  })
+
   test('what is not signed as it is, too old, or of another topic or host is refused', async (t) => {
     const { post, signed, asked, isMailed, bounce } = await open(t)
     const Message = bounce('Permanent')

@@ -7,7 +7,8 @@ export interface Feedback {
   readonly kind: 'bounce' | 'complaint'
   /** Undefined: the original headers are missing. */
   readonly clientId: number | undefined
-  readonly email: string
+  /** Undefined: the report has no address that can be read. */
+  readonly email: string | undefined
 }
 
 /** SES may show a recipient as the header `To` has it: `Ada <ada@example.org>`. */
@@ -17,7 +18,7 @@ const Recipient = v.pipe(
   v.transform((shown) => /<([^<>]*)>\s*$/.exec(shown)?.[1] ?? shown),
 )
 
-const Recipients = v.pipe(v.array(v.object({ emailAddress: Recipient })), v.maxLength(100))
+const Recipients = v.pipe(v.array(v.fallback(v.object({ emailAddress: v.optional(Recipient) }), {})), v.maxLength(100))
 
 /** https://docs.aws.amazon.com/ses/latest/dg/notification-contents.html. Event publishing says `eventType` instead. */
 const SesMessage = v.object({
