@@ -144,9 +144,15 @@ function isPurpose(name: string | undefined): name is LinkPurpose {
 
 /** Returns the contact's address; undefined if the server does not know it. */
 function addressOf({ trustProxy }: PagesState, request: ApiRequest): string | undefined {
-  const forwarded = trustProxy ? header(request, 'x-forwarded-for')?.split(',').at(-1)?.trim() : undefined
+  const forwarded = trustProxy ? forwardedAddress(header(request, 'x-forwarded-for')) : undefined
   const address = forwarded !== undefined && isIP(forwarded) !== 0 ? forwarded : request.address
   return address?.replace(/^::ffff:(?=\d+\.)/i, '')
+}
+
+/** Returns the last address, without a port and brackets: some proxies write `192.0.2.7:5678` and `[2001:db8::1]:443`. */
+function forwardedAddress(forwarded: string | undefined): string | undefined {
+  const last = forwarded?.split(',').at(-1)?.trim()
+  return last?.replace(/^([\d.]+):\d+$|^\[(.+)\](?::\d+)?$/, '$1$2')
 }
 
 function limitRate({ rateLimit }: PagesState, address: string | undefined): void {

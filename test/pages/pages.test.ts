@@ -362,7 +362,22 @@ overHttp('contact pages', (open) => {
     assertSafe(refused)
     assert.ok(Number(refused.headers.get('retry-after')) > 0)
     assert.equal((await from('192.0.2.8')).status, 200)
+    assert.equal((await from('192.0.2.7:40001')).status, 429)
+    assert.equal((await from('[2001:db8::1]:40001')).status, 200)
   })
+
+  for (const [forwarded, ip] of [
+    ['192.0.2.7:443', '192.0.2.7'],
+    ['[2001:db8::7]', '2001:db8::7'],
+    ['[2001:db8::7]:443', '2001:db8::7'],
+  ] as const) {
+    test(`record the address of a proxy's ${forwarded} without brackets and port`, async (t) => {
+      const { unsubscribe_url, id, client } = await populate(t, open, { trustProxy: true })
+      const body = new URLSearchParams({ action: 'unsubscribe' })
+      await visit(unsubscribe_url, { method: 'POST', headers: { 'X-Forwarded-For': forwarded }, body })
+      assert.equal((await client.contacts.history(id)).data[0]!.ip, ip)
+    })
+  }
 
   test('refuse a body that is larger than any form', async (t) => {
     const { unsubscribe_url, read } = await populate(t, open)
