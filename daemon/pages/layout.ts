@@ -48,8 +48,17 @@ export function textsOf(
   }
 }
 
-/** Returns a whole page. Texts and names have `dir="auto"`, because those of the client may run from right to left. */
-export function layout(language: PageLanguage, { title, body }: Content, settings?: PageSettings): string {
+/**
+ * Returns a whole page. Texts and names have `dir="auto"`, because those of the client may run from right to left.
+ *
+ * @param root The way from the page's URL to `/c/`.
+ */
+export function layout(
+  language: PageLanguage,
+  { title, body }: Content,
+  settings: PageSettings | undefined,
+  root: string,
+): string {
   const { name, logo_url, colour } = settings ?? { name: null, logo_url: null, colour: null }
   const style = colour === null ? 'style.css' : `style-${colour.slice(1)}.css`
   // Without a name, the image's text is empty: it is decoration.
@@ -62,7 +71,7 @@ export function layout(language: PageLanguage, { title, body }: Content, setting
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${withoutTags(name === null ? title : html`${title} · ${name}`)}</title>
-<link rel="stylesheet" href="../${style}">
+<link rel="stylesheet" href="${root}${style}">
 </head>
 <body>
 <main>

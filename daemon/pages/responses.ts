@@ -2,6 +2,7 @@ import type { MailkeepError, PageLanguage, PageSettings } from '../../lib/index.
 import { encode, type ResponseContext } from '../api/encode.ts'
 import { errorHeaders, statusOf } from '../api/errors.ts'
 import { type ApiRequest, type ApiResponse, header } from '../api/http-types.ts'
+import { readTarget } from '../api/target.ts'
 import { html } from './html.ts'
 import { type Content, layout, paragraph, textsOf } from './layout.ts'
 import { styleSheet } from './style.ts'
@@ -16,14 +17,16 @@ export function stylePage(context: ResponseContext, colour: string | undefined):
   })
 }
 
+const usual = { status: 200, headers: {}, root: '../' }
+
 export function contentPage(
   context: ResponseContext,
   language: PageLanguage,
   content: Content,
   settings: PageSettings | undefined,
-  { status, headers }: Pick<ApiResponse, 'status' | 'headers'> = { status: 200, headers: {} },
+  { status, headers, root }: Pick<ApiResponse, 'status' | 'headers'> & { readonly root: string } = usual,
 ): ApiResponse {
-  return encode(context, status, layout(language, content, settings), {
+  return encode(context, status, layout(language, content, settings, root), {
     ...pageHeaders(settings),
     'Content-Type': 'text/html; charset=utf-8',
     Vary: 'Accept-Language',
@@ -46,7 +49,13 @@ export function errorPage(request: ApiRequest, context: ResponseContext, error: 
   return contentPage(context, language, content, undefined, {
     status: statusOf[error.code],
     headers: { ...errorHeaders(error), ...allow },
+    root: rootFrom(readTarget(request.target).path),
   })
+}
+
+/** Links that were cut short have another depth. The pages may be mounted anywhere, so the way is relative. */
+function rootFrom(path: string): string {
+  return '../'.repeat(Math.max(0, path.split('/').length - 3))
 }
 
 /** Answers a mail program, which shows nothing. */
