@@ -46,7 +46,7 @@ export async function buildBundle(directory = dist): Promise<readonly string[]> 
     plugins: [partsOfPackages, absentModules, builtConsole(consoleInputs)],
     // The first two are optional dependencies of pg.
     external: ['pg-native', 'cloudflare:sockets', ...absentPackages],
-    define: { MAILKEEP_COMMIT: JSON.stringify(commit()), MAILKEEP_MIN_NODE: JSON.stringify(minNode()) },
+    define: { MAILKEEP_COMMIT: JSON.stringify(commit()), ...addonNeeds() },
     logLevel: 'warning',
   })
   await copyFile(addonPath, join(directory, addonName))
@@ -130,10 +130,12 @@ function sqliteAddon(): string {
   return binding.getPrebuildPath() ?? compiled
 }
 
-/** Returns the lowest version of Node for the addon: better-sqlite3 12 belongs to the Node that compiled it. */
-function minNode(): string {
+/** Returns what the addon needs: better-sqlite3 12 belongs to the Node that compiled it. */
+function addonNeeds() {
   const { version } = createRequire(import.meta.url)('better-sqlite3/package.json') as { version: string }
-  return Number.parseInt(version, 10) >= 13 ? '22.14' : process.versions.node.split('.')[0]!
+  const { node, napi } = process.versions
+  const [minNode, nodeApi] = Number.parseInt(version, 10) >= 13 ? ['22.14', '10'] : [node.split('.')[0], napi!]
+  return { MAILKEEP_MIN_NODE: JSON.stringify(minNode), MAILKEEP_NODE_API: nodeApi }
 }
 
 /** Returns the commit that `--version` prints. */

@@ -26,18 +26,18 @@ export function nativeAddon(): object | string | undefined {
   return beside
 }
 
-/** @throws CliError On an older Node the addon would end the process with a segmentation fault. */
+/** @throws CliError On a Node with an older Node-API the addon would end the process with a segmentation fault. */
 function requireNodeOfAddon(): void {
-  const { node } = process.versions
-  const [major, minor = 0] = node.split('.').map(Number)
-  const [minMajor, minMinor = 0] = MAILKEEP_MIN_NODE.split('.').map(Number)
-  if (major! > minMajor! || (major === minMajor && minor >= minMinor)) return
+  const { node, napi } = process.versions
+  if (Number(napi) >= MAILKEEP_NODE_API) return
   throw new CliError(`The SQLite of this bundle needs Node ${MAILKEEP_MIN_NODE} or later; this is Node ${node}.`)
 }
 
 declare const MAILKEEP_COMMIT: string | undefined
-/** The lowest version of Node that the addon of a bundled program runs on: `22.14`. */
+/** The lowest version of Node that the addon of a bundled program runs on: `22.14`. Node 23 has its Node-API from 23.6 on. */
 declare const MAILKEEP_MIN_NODE: string
+/** The lowest version of Node-API that the addon runs on. */
+declare const MAILKEEP_NODE_API: number
 
 /** The commit of a bundled program. Undefined when run from the sources. */
 export const commit: string | undefined = typeof MAILKEEP_COMMIT === 'undefined' ? undefined : MAILKEEP_COMMIT
