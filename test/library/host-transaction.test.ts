@@ -303,6 +303,13 @@ async function attempted(mailkeep: Mailkeep, acme: ReturnType<Mailkeep['forClien
 }
 
 onPostgres('a pg client', () => {
+  test('that is not connected is refused', async (t) => {
+    const url = await databaseUrl()
+    const mailkeep = await createMailkeep({ database: postgres(url), encryptionKey: key })
+    t.after(() => mailkeep.close())
+    assert.throws(() => mailkeep.using(new pg.Client(url)), /not connected: await its connect\(\) and BEGIN first/)
+  })
+
   test('reads only while its transaction is open', async (t) => {
     const url = await databaseUrl()
     const mailkeep = await createMailkeep({ database: postgres(url), encryptionKey: key })

@@ -32,6 +32,7 @@ function adopt(handle: unknown): Connection {
   const connection = connectionOfTransaction(handle)
   if (connection) return withPlainRows(connection)
   if (isClient(handle)) {
+    if (isUnconnected(handle)) throw invalid('transaction', unconnected)
     ignoreErrorEvents(handle)
     return new Session(handle, () => undefined, connectionLimits.answerMs)
   }
@@ -48,6 +49,14 @@ function isClient(handle: unknown): handle is PooledClient {
   if (typeof handle !== 'object' || handle === null || 'totalCount' in handle) return false
   const { query, on } = handle as Partial<PooledClient>
   return typeof query === 'function' && typeof on === 'function'
+}
+
+const unconnected = 'This pg client is not connected: await its connect() and BEGIN first.'
+
+/** Whether `pg` would queue statements until a call of `connect()`. Its fields are undocumented, and absent in other clients. */
+function isUnconnected(client: object): boolean {
+  const { _connected, _connecting } = client as { _connected?: unknown; _connecting?: unknown }
+  return _connected === false && _connecting === false
 }
 
 /** Columns with JSON documents, which mailkeep reads as text. */
