@@ -272,7 +272,7 @@ export class Mailkeep {
    * Waits for the work in progress and closes the database.
    *
    * @throws MailkeepError `validation_failed` on a wrong option. Then nothing is closed. Else what the mail transport
-   *   threw while it was closed. Then the database is closed, too.
+   *   or the sender threw while it was closed. Then the database is closed, too.
    */
   async close(options: CloseOptions = {}): Promise<void> {
     checkOptions('close', options)
