@@ -33,7 +33,7 @@ export class Background {
   /** @param dispatch Whether to send webhooks and mail too. */
   start(dispatch: boolean): void {
     if (this.#stopListening) return
-    this.housekeeping.start()
+    this.housekeeping.start(dispatch)
     if (!dispatch) return
     this.dispatcher.loop.start()
     this.mailer.loop.start()

@@ -24,7 +24,7 @@ import {
   moveSendingOfContact,
 } from './sending/deletion.ts'
 import { sequenceJobs } from './sending/enrolments.ts'
-import { newsletterJobs, startNewsletter } from './sending/jobs.ts'
+import { hasMailToSend, newsletterJobs, startNewsletter } from './sending/jobs.ts'
 import type { MailSettings } from './sending/settings.ts'
 import { deleteCountsOfClient, deleteExpiredCounts } from './statistics/operations.ts'
 import { summarizeCounts } from './statistics/recording.ts'
@@ -81,6 +81,9 @@ const jobHandlers: JobHandlers = {
   ]),
 }
 
+const mailWaits =
+  'mail waits to be sent, and this process has no transport: set MAILKEEP_MAIL_TRANSPORT, or the option mail.transport'
+
 const minuteMs = 60_000
 const sweepIntervalMs = 60 * minuteMs
 const retryDelayMs = 1000
@@ -99,14 +102,21 @@ export class Housekeeping {
   /** When the last sweep began that succeeded, by the context's clock. */
   #sweptMs = Number.NEGATIVE_INFINITY
   #stopped = false
+  /** Whether this process would send mail if it had a transport, and has not said so yet. */
+  #lacksTransport = false
 
   constructor(ctx: Context) {
     this.#ctx = ctx
   }
 
-  /** Starts the timer. It deletes expired rows every hour, and looks for jobs of other processes every minute. */
-  start(): void {
+  /**
+   * Starts the timer. It deletes expired rows every hour, and looks for jobs of other processes every minute.
+   *
+   * @param dispatch Whether this process sends mail.
+   */
+  start(dispatch: boolean): void {
     if (this.#timer || this.#stopped) return
+    this.#lacksTransport = dispatch && !this.#ctx.local.mail.settings.transport
     this.#timer = setInterval(() => this.#runEveryMinute(), minuteMs)
     this.#timer.unref()
     this.#runEveryMinute()
@@ -145,6 +155,7 @@ export class Housekeeping {
         while (!this.#stopped && (await runDueJob(this.#ctx))) await nextTurn()
         await this.#ctx.storage.search.compact(this.#ctx.clock())
         await summarizeCounts(this.#ctx)
+        await this.#warnOfWaitingMail()
         await this.#scheduleNextJob()
       })
     }
@@ -157,6 +168,12 @@ export class Housekeeping {
     if (nextMs === undefined) return
     const delayMs = nextMs - this.#ctx.clock()
     if (delayMs < minuteMs) this.#wakeAfter(Math.max(delayMs, minDelayMs))
+  }
+
+  async #warnOfWaitingMail(): Promise<void> {
+    if (!this.#lacksTransport || !(await hasMailToSend(this.#ctx))) return
+    this.#lacksTransport = false
+    this.#ctx.logger.warn({}, mailWaits)
   }
 
   #wakeAfter(delayMs: number): void {

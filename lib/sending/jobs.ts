@@ -12,9 +12,10 @@ import {
 import { refuseWhileChoosing } from './audience.ts'
 import { awaitConfirmationMail } from './confirming.ts'
 import { deletionJobs } from './deletion.ts'
+import { listCampaigns } from './dispatch/claim-queries.ts'
 import { followMemberships } from './enrolments.ts'
 import * as messages from './message-queries.ts'
-import { prepareNewsletter } from './newsletter-queries.ts'
+import { findScheduled, prepareNewsletter } from './newsletter-queries.ts'
 import { addCounts, prepareBatch, prepareMerged, startScheduled } from './preparing.ts'
 import { releaseList, triggerJobs } from './triggers.ts'
 import { uncertainJobs } from './uncertain.ts'
@@ -43,6 +44,12 @@ export const sendingHooks = {
 /** @returns When this process starts the next newsletter, in milliseconds since 1970; undefined when none is scheduled. */
 export async function nextStartMs(ctx: Context): Promise<number | undefined> {
   return startNewsletter in ctx.local.jobs.handlers ? await nextJobMs(ctx, [startNewsletter]) : undefined
+}
+
+/** Whether a newsletter is scheduled, or a newsletter or sequence has a message to send, now or later. */
+export async function hasMailToSend(ctx: Context): Promise<boolean> {
+  if (await findScheduled(ctx, { kind: startNewsletter })) return true
+  return (await listCampaigns(ctx, {}, { verified: false, local: true, waiting: true })).length > 0
 }
 
 /** Skips the pending messages of a cancelled newsletter. */

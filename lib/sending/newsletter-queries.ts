@@ -130,6 +130,14 @@ export const listPreparing = statement.all(
       and n.id = job.target_id and n.status in ('sending', 'paused')`,
 )
 
+/** Finds a scheduled newsletter of any client, by its job. */
+export const findScheduled = statement(
+  { kind: text },
+  (_, p) => sql<{ id: number }>`
+    select n.id from mailkeep_job as job cross join mailkeep_newsletter as n
+    where job.kind = ${p.kind} and job.status = 'pending' and n.id = job.target_id and n.status = 'scheduled' limit 1`,
+)
+
 /** Removes the time of a scheduled newsletter that is sent before it. */
 export const clearSchedule = statement(key, (db, p) =>
   db

@@ -373,6 +373,21 @@ onEveryDatabase('a newsletter', (open) => {
   })
 })
 
+onEveryDatabase('a sequence in a process without a transport', (open) => {
+  test('is named in the log when a contact waits for its step', async (t) => {
+    const log = keepLog()
+    const mail = await openMail(t, { mail: { transport: undefined }, logger: log.logger, start: true }, open)
+    const { list } = await addAudience(mail, 0)
+    const { id } = await mail.acme.sequences.create({ name: 'Welcome', list_id: list.id })
+    await mail.acme.sequences.setSteps(id, { steps: [{ ...content, delay_seconds: 0 }] })
+    await mail.run()
+    assert.deepEqual(log.of('warn'), [])
+    await mail.acme.contacts.addToList(list.id, { email: emailOf(1) })
+    await mail.run()
+    assert.match(log.of('warn')[0]!.message, /mail waits/)
+  })
+})
+
 onSharedDatabases('a newsletter of several processes', (open) => {
   test('is not started at its time by one that has no transport, but by the others', async (t) => {
     const sending = await openMail(t, {}, open)
@@ -387,6 +402,27 @@ onSharedDatabases('a newsletter of several processes', (open) => {
     assert.deepEqual([status, error], ['scheduled', null])
     await sending.run()
     assert.equal((await acme.newsletters.get(id)).counts.sent, 2)
+  })
+
+  test('is named once in the log of a process that would send it, but has no transport', async (t) => {
+    const sending = await openMail(t, {}, open)
+    await addAudience(sending, 2)
+    const log = keepLog()
+    const options = { mail: { transport: undefined }, logger: log.logger, start: true }
+    const answering = await openAnother(t, sending, sending.clock.read, options)
+    const warnings = () =>
+      log.of('warn').filter(({ message }) => /mail waits .* set MAILKEEP_MAIL_TRANSPORT/.test(message))
+    await answering.run()
+    assert.equal(warnings().length, 0)
+    const [one, other] = [await addNewsletter(sending, {}), await addNewsletter(sending, {})]
+    const at = new Date(sending.clock.read() + hourMs).toISOString()
+    await sending.acme.newsletters.send(one.id, { at })
+    await sending.acme.newsletters.cancel(one.id)
+    await answering.run()
+    assert.equal(warnings().length, 0)
+    await sending.acme.newsletters.send(other.id, { at })
+    for (let runs = 0; runs < 2; runs++) await answering.run()
+    assert.equal(warnings().length, 1)
   })
 
   test('marks what a dead process was handing over as uncertain, and sends the rest once', async (t) => {
