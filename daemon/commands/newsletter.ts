@@ -24,6 +24,7 @@ const sendNewsletter: Command = {
   notes: [
     'If it is stopped, it finishes the messages under way. A daemon on the same database continues.',
     'With the folder transport and a daemon on the same SQLite file, the daemon sends all messages, with its own transport. The command waits for it.',
+    'With --at, a daemon with a mail transport sends it at that time.',
   ],
   endsWhenStopped: true,
   run: async (invocation) => {
@@ -70,7 +71,7 @@ async function sendUntilFinal(
         isSending = true
       }
       const { recipients, pending } = newsletter.counts
-      const what = isSending ? newsletter.name : `${newsletter.name}, sent by the daemon`
+      const what = isSending ? newsletter.name : `${newsletter.name}, ${ofDaemon(newsletter)}`
       progress?.show({ what, done: recipients - pending, total: recipients, unit: 'message' })
       if (newsletter.status !== 'sending' || isStopped) return newsletter
       await Promise.race([wait(pollIntervalMs), stop])
@@ -78,6 +79,11 @@ async function sendUntilFinal(
   } finally {
     progress?.clear()
   }
+}
+
+/** Whether the daemon has a transport is seen only by its progress. */
+function ofDaemon({ counts: { recipients, pending } }: Newsletter): string {
+  return pending < recipients ? 'sent by the daemon' : 'waits until the daemon sends it: it needs a mail transport'
 }
 
 function textOf({ id, status, scheduled_at, counts }: Newsletter): string {

@@ -760,11 +760,11 @@ describe('newsletter send', () => {
     await closed
   })
 
-  test('sends the messages itself once that daemon has ended', async (t) => {
+  test('says that a daemon without a transport must send, and sends itself once that one has ended', async (t) => {
     const cwd = await directory(t)
     await addNewsletter(cwd)
     const beside = await daemon(t, { cwd, env: { MAILKEEP_MAIL_TRANSPORT: 'none' } })
-    const { said, closed } = start(['newsletter', 'send', '1'], { cwd })
+    const { child, said, closed } = start(['newsletter', 'send', '1'], { cwd })
     const database = new Database(join(cwd, 'mailkeep.db'))
     t.after(() => database.close())
     const recipients = database.prepare('select count(*) from mailkeep_message').pluck()
@@ -772,6 +772,8 @@ describe('newsletter send', () => {
       async () => recipients.get(),
       (count) => count === 2,
     )
+    while (!/waits until the daemon sends it: it needs a mail transport/.test(said.err))
+      await once(child.stderr!, 'data')
     assert.equal(existsSync(join(cwd, 'mail')), false)
     await beside.stop()
     assert.deepEqual(await closed, [0, null], said.err)
