@@ -22,6 +22,23 @@ onEveryDatabase('a newsletter', (open) => {
     )
   })
 
+  test('reaches a contact whose mail was being rendered while the process was suspended', async (t) => {
+    const mail = await openMail(t, {}, open)
+    await addAudience(mail, 2)
+    const { id } = await addNewsletter(mail, {})
+    await mail.acme.newsletters.send(id)
+    const now = performance.now.bind(performance)
+    let suspendedMs = 0
+    t.mock.method(performance, 'now', () => {
+      if (suspendedMs === 0 && new Error().stack!.includes('renderTemplates')) suspendedMs = hourMs
+      return now() + suspendedMs
+    })
+    await mail.run()
+    assert.equal(suspendedMs, hourMs)
+    const { counts } = await mail.acme.newsletters.get(id)
+    assert.deepEqual([counts.sent, counts.failed], [2, 0])
+  })
+
   test('is sent once to each subscribed contact of its audience, with its own content', async (t) => {
     const mail = await openMail(t, {}, open)
     const { acme } = mail

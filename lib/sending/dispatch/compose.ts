@@ -44,15 +44,27 @@ export class Composer {
     const render = await this.#contentOf(ctx, task)
     const { uuid, campaign, contact, envelope } = task
     const variables = variablesOf(ctx, contact, readJson(contact.attributes), envelope.client)
+    const content = await this.#render(ctx, render, variables, signal).catch(async (error) => {
+      const { isOutOfTime } = await import('../content.ts')
+      // The process may have been suspended, or had no processor time.
+      if (!isOutOfTime(error)) throw error
+      return this.#render(ctx, render, variables, signal)
+    })
+    return messageOf(ctx, content, variables, { uuid, campaign: `${campaign.kind}-${campaign.id}`, ...envelope })
+  }
+
+  /** Renders a content after the wait of its client. */
+  async #render(
+    ctx: Context,
+    render: Render,
+    variables: ContentVariables,
+    signal: AbortSignal,
+  ): Promise<RenderedContent> {
     while (this.#waits.has(ctx.clientId)) await this.#waits.get(ctx.clientId)
     signal.throwIfAborted()
     const startedMs = performance.now()
     try {
-      return messageOf(ctx, render(variables), variables, {
-        uuid,
-        campaign: `${campaign.kind}-${campaign.id}`,
-        ...envelope,
-      })
+      return render(variables)
     } finally {
       this.#delayNext(ctx, performance.now() - startedMs)
     }
