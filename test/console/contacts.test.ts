@@ -143,6 +143,17 @@ consoleTest('a search that is typed as soon as its field appears is kept', async
   assert.equal(await page.getByLabel('Search by name or e-mail').inputValue(), 'bob@')
 })
 
+consoleTest('a search that pauses between two words keeps the space', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada Lovelace' })
+  await visit('/console/contacts')
+  const search = page.getByLabel('Search by name or e-mail')
+  await search.pressSequentially('ada ')
+  await page.waitForURL('**/contacts?search=ada')
+  await search.pressSequentially('love')
+  await page.waitForURL('**/contacts?search=ada+love')
+  await page.getByRole('link', { name: 'ada@example.org' }).waitFor()
+})
+
 consoleTest('values with markup are shown as text', async ({ page, visit, data }) => {
   const markup = '<img src=x onerror="document.title=1"><script>1</script>'
   await data('POST', '/lists', { name: `list ${markup}` })

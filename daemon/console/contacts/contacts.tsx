@@ -111,7 +111,7 @@ export function SearchField({ value, change }: { value: string; change(text: str
   // Not in an effect: the first one runs after people can type, and would discard their text.
   if (value !== shown) {
     setShown(value)
-    setText(value)
+    if (value !== text.trim()) setText(value) // a space at the end comes before the next word
   }
   useEffect(() => {
     if (text.trim() === value) return
