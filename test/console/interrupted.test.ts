@@ -162,6 +162,25 @@ consoleTest('two tabs on one draft keep what each of them changes', async ({ pag
   assert.deepEqual({ subject, html }, { subject: 'New', html: `<p>Of the other tab</p>${link}` })
 })
 
+consoleTest('a draft keeps what another tab changes after its first change was seen', async ({ page, visit, data }) => {
+  await data('POST', '/lists', { name: 'news' })
+  await data('POST', '/newsletters', { subject: 'Old', html: link })
+  await visit('/console/newsletters/1')
+  await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+  const writeSubject = async (subject: string) => {
+    const stored = page.waitForResponse((response) => response.request().method() === 'PATCH')
+    await page.getByLabel('Subject').fill(subject)
+    await (await stored).finished()
+  }
+  await data('PATCH', '/newsletters/1', { html: `<p>First</p>${link}`, audience: { lists: [1] } })
+  await writeSubject('New')
+  await page.getByText('Sender and audience: 1 list').waitFor()
+  await data('PATCH', '/newsletters/1', { html: `<p>Second</p>${link}`, audience: {} })
+  await writeSubject('Newer')
+  const { subject, html, audience } = await data<Newsletter & { audience: object }>('GET', '/newsletters/1')
+  assert.deepEqual({ subject, html, audience }, { subject: 'Newer', html: `<p>Second</p>${link}`, audience: {} })
+})
+
 consoleTest('who edits a contact changes nothing else of it', async ({ page, visit, data }) => {
   await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada', plan: 'free', city: 'London' })
   await visit('/console/contacts/1')

@@ -33,7 +33,8 @@ export function Composer({ newsletter, canChange, store, state }: ComposerProps)
       ...senderIn(fields),
       audience: audienceIn(fields, newsletter.audience),
     }
-    const changed = changedFrom(stored.current, body)
+    // A field shows what another tab has stored until it is typed into. That is no change of this form.
+    const changed = changedFrom(newsletter, changedFrom(stored.current, body))
     if (Object.keys(changed).length === 0) return
     await store(() => dataOf(api.PATCH('/api/v1/newsletters/{newsletterId}', { ...path, body: changed })))
     stored.current = { ...stored.current, ...body }
