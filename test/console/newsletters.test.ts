@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import Database from 'better-sqlite3'
 import { until } from '../support/harness.ts'
-import { consoleTest, heading } from './world.ts'
+import { consoleTest, during, gate, heading } from './world.ts'
 
 consoleTest('a newsletter is written with a live preview, and sent', async ({ page, visit, data }) => {
   await data('POST', '/lists', { name: 'News' })
@@ -76,6 +76,34 @@ consoleTest('a paused newsletter that is resumed elsewhere shows it', async ({ p
   await page.getByRole('button', { name: 'Resume', exact: true }).waitFor()
   await data('POST', '/newsletters/1/resume')
   await page.getByText('40 of 40 messages are final').waitFor()
+})
+
+consoleTest('an answer from before an action does not hide its outcome', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await data('POST', '/newsletters', { name: 'January', subject: 'Hello', html: '<p>{{ unsubscribe_url }}</p>' })
+  await data('POST', '/newsletters/1/send', { at: '2100-01-01T00:00:00Z' })
+  await visit('/console/newsletters/1')
+  await page.getByText('scheduled', { exact: true }).waitFor()
+  const [asked, old] = [gate(), gate()]
+  const path = '/api/v1/newsletters/1?audience=false'
+  let polls = 0
+  await during(page, 'GET', path, async (route) => {
+    if (++polls > 1) return // never answered
+    const response = await route.fetch()
+    asked.resolve()
+    await old.promise
+    await route.fulfill({ response })
+  })
+  await asked.promise
+  await page.getByRole('button', { name: 'Cancel', exact: true }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel the newsletter' }).click()
+  const badge = page.locator('.facts .badge')
+  await badge.getByText('cancelled').waitFor()
+  const answered = page.waitForResponse(`**${path}`)
+  old.resolve()
+  await (await answered).finished()
+  await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))')
+  assert.equal(await badge.textContent(), 'cancelled')
 })
 
 consoleTest('the styles of a mail cannot cover the console', async ({ page, visit, data }) => {

@@ -1,6 +1,6 @@
 /** Data of a view: while it is loaded, when it has arrived, and when it could not be loaded. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { RequestError } from '../api.ts'
 import { endedBecause, token } from '../session.ts'
@@ -32,15 +32,18 @@ interface State<T> {
 export function useLoad<T>(load: () => Promise<T>, keys: readonly unknown[]): Loading<T> {
   const [state, setState] = useState<State<T>>({ isLoading: true })
   const [round, setRound] = useState(0)
+  /** Changes when the answer that is awaited is out of date. */
+  const version = useRef(0)
   useEffect(() => {
     if (endedBecause.peek() !== undefined && state.value !== undefined) return // until the user has signed in again
-    let isCurrent = true
+    const own = ++version.current
+    const isCurrent = () => own === version.current
     setState((previous) => ({ ...previous, isLoading: true }))
     const begun = async () => await load() // also catches what `load` throws before it waits
     begun().then(
-      (value) => isCurrent && setState({ value, keys, isLoading: false }),
+      (value) => isCurrent() && setState({ value, keys, isLoading: false }),
       (error: unknown) =>
-        isCurrent &&
+        isCurrent() &&
         setState((previous) => ({
           ...(isTemporary(error) && isSame(previous.keys, keys) && previous),
           error,
@@ -48,7 +51,7 @@ export function useLoad<T>(load: () => Promise<T>, keys: readonly unknown[]): Lo
         })),
     )
     return () => {
-      isCurrent = false
+      version.current++
     }
   }, [...keys, round, token.value])
   return {
@@ -56,7 +59,10 @@ export function useLoad<T>(load: () => Promise<T>, keys: readonly unknown[]): Lo
     error: state.error,
     isLoading: state.isLoading,
     reload: () => setRound((n) => n + 1),
-    set: (value) => setState({ value, keys, isLoading: false }),
+    set(value) {
+      version.current++
+      setState({ value, keys, isLoading: false })
+    },
   }
 }
 
