@@ -76,6 +76,38 @@ consoleTest('rows are imported only with the options that the dry run has checke
   assert.notEqual(contact?.unsubscribed_at, null)
 })
 
+consoleTest('the options of a dry run are there again when its page is opened again', async ({ page, visit, data }) => {
+  for (const name of ['News', 'Jobs']) await data('POST', '/lists', { name })
+  await visit('/console/import')
+  await chooseFile(page, 'people.csv', 'mail of the person,plan\nada@example.org,pro\n')
+  const importNow = page.getByRole('button', { name: 'Import these rows' })
+  const given = (label: string) => page.getByLabel(label).inputValue()
+  const leave = async () => {
+    await page.getByRole('link', { name: 'Lists & topics' }).click()
+    await heading(page, 'Lists and topics')
+  }
+  await page.getByLabel('Put the contacts on').selectOption('a new list')
+  await page.getByLabel('Name of the new list').fill('Friends')
+  await page.getByLabel('Contacts that exist already').selectOption('skip')
+  await page.getByText('Columns with other names').click()
+  await page.getByLabel('Column of: E-mail').selectOption('mail of the person')
+  await page.getByRole('button', { name: 'Start' }).click()
+  await importNow.waitFor()
+  await leave()
+  await page.getByRole('link', { name: 'Import', exact: true }).click()
+  await importNow.waitFor()
+  assert.equal(await given('Name of the new list'), 'Friends')
+  assert.equal(await given('Contacts that exist already'), 'skip')
+  assert.equal(await given('Column of: E-mail'), 'mail of the person')
+
+  await leave()
+  await page.getByRole('link', { name: 'Jobs', exact: true }).click()
+  await page.locator('main').getByRole('link', { name: 'Import' }).click() // to another list than the one that was checked
+  await heading(page, 'Import')
+  assert.equal(await given('Put the contacts on'), '2')
+  assert.equal(await importNow.count(), 0)
+})
+
 consoleTest('the refused rows of a file with old line ends are downloaded', async ({ page, visit, data }) => {
   await data('POST', '/lists', { name: 'News' })
   await visit('/console/import')

@@ -1,10 +1,10 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { allLists, api, cutNote, dataOf } from '../api.ts'
 import { Choice, Field, Form, textOf } from '../parts/form.tsx'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { useQuery } from '../parts/page.tsx'
 import { previewOf } from './file.ts'
-import { dropDryRun, startImport } from './running.ts'
+import { dropDryRun, running, startImport } from './running.ts'
 
 const modes: readonly (readonly [string, string])[] = [
   ['merge', 'add tags and attributes'],
@@ -19,13 +19,18 @@ export function ImportOptions({ file }: { file: File }) {
   const [query, change] = useQuery()
   const lists = useLoad(allLists, [query.list])
   const preview = useLoad(() => previewOf(file), [file])
-  const [chosen, setChosen] = useState(query.list)
+  const [before] = useState(() => fieldsBefore(file, query.list))
+  const given = (name: string) => before?.get(name)?.toString()
+  useEffect(() => {
+    if (!before) dropDryRun()
+  }, [])
+  const [chosen, setChosen] = useState<string>()
   return (
     <section>
       <h2>How to import it</h2>
       <Loaded of={lists}>
         {(all) => {
-          const list = chosen ?? String(all[0]?.id ?? newList)
+          const list = chosen ?? given('list') ?? query.list ?? String(all[0]?.id ?? newList)
           const submit = async (fields: FormData, isDryRun = textOf(fields, 'dry') === 'yes') => {
             const listId = await listFor(fields, isDryRun)
             if (textOf(fields, 'list') === newList && listId !== undefined) {
@@ -36,7 +41,8 @@ export function ImportOptions({ file }: { file: File }) {
             const isUnsubscribed = textOf(fields, 'status') === 'unsubscribed'
             const mode = textOf(fields, 'mode')
             const options = { listId, mode, isUnsubscribed, isDryRun, columns: columnsIn(fields) }
-            await startImport(file, options, isDryRun ? () => submit(fields, false) : undefined)
+            const importNow = isDryRun ? () => submit(fields, false) : undefined
+            await startImport(file, options, { fields, importNow })
           }
           return (
             <div
@@ -62,14 +68,20 @@ export function ImportOptions({ file }: { file: File }) {
                     name="list_name"
                     required
                     maxLength={255}
-                    defaultValue={file.name.replace(/\.\w+$/, '')}
+                    defaultValue={given('list_name') ?? file.name.replace(/\.\w+$/, '')}
                   />
                 )}
-                {preview.value?.format === 'csv' && <Columns names={preview.value.columns} />}
-                <Choice label="Contacts that exist already" name="mode" options={modes} />
+                {preview.value?.format === 'csv' && <Columns names={preview.value.columns} given={given} />}
+                <Choice
+                  label="Contacts that exist already"
+                  name="mode"
+                  selected={given('mode') ?? 'merge'}
+                  options={modes}
+                />
                 <Choice
                   label="People in the file are"
                   name="status"
+                  selected={given('status') ?? ''}
                   options={[
                     ['', 'subscribed, unless a column says otherwise'],
                     ['unsubscribed', 'unsubscribed, all of them'],
@@ -92,6 +104,13 @@ export function ImportOptions({ file }: { file: File }) {
   )
 }
 
+/** Returns the fields that the file was last imported with, unless the address names another list. */
+function fieldsBefore(file: File, list: string | undefined): FormData | undefined {
+  if (running.value?.file !== file) return undefined
+  const { fields } = running.value
+  return list === undefined || fields.get('list') === list ? fields : undefined
+}
+
 const fieldTitles = {
   email: 'E-mail',
   name: 'Name',
@@ -102,7 +121,7 @@ const fieldTitles = {
 } as const
 
 /** Chooses columns whose names are not known. The others become attributes. */
-function Columns({ names }: { names: readonly string[] }) {
+function Columns({ names, given }: { names: readonly string[]; given(name: string): string | undefined }) {
   return (
     <details>
       <summary>Columns with other names</summary>
@@ -113,6 +132,7 @@ function Columns({ names }: { names: readonly string[] }) {
             key={field}
             label={`Column of: ${title}`}
             name={`column ${field}`}
+            selected={names.find((name) => name === given(`column ${field}`)) ?? ''} // another file has other columns
             options={[['', 'recognised by its name'], ...names.map((name) => [name, name] as const)]}
           />
         ))}

@@ -22,6 +22,8 @@ export interface Running {
   readonly file: File
   readonly isDryRun: boolean
   readonly listId: number | undefined
+  /** The fields of the form that started it. */
+  readonly fields: FormData
   /** Imports the file of a dry run with the same options. */
   readonly importNow: (() => Promise<void>) | undefined
   readonly startedMs: number
@@ -51,11 +53,15 @@ effect(() => {
 const pollMs = 1000
 
 /** Sends the file, and asks for the progress until the answer is here. */
-export async function startImport(file: File, options: Options, importNow?: Running['importNow']): Promise<void> {
+export async function startImport(
+  file: File,
+  options: Options,
+  form: Pick<Running, 'fields' | 'importNow'>,
+): Promise<void> {
   const [total, [previous]] = await Promise.all([countLines(file).catch(refuseFile), newestImports()])
   const { isDryRun, listId } = options
   const { signal: ended } = session
-  let current: Running = { file, isDryRun, listId, importNow, startedMs: Date.now(), total, rows: 0 }
+  let current: Running = { file, isDryRun, listId, ...form, startedMs: Date.now(), total, rows: 0 }
   const show = (change: Partial<Running>) => {
     if (ended.aborted) return
     current = { ...current, ...change }
