@@ -240,3 +240,39 @@ consoleTest('the download of refused rows has rows of several lines as a whole',
   const text = (await stream.toArray()).join('')
   assert.match(text, /""Anna\r?\nMaria"",broken/)
 })
+
+consoleTest('the tag that is typed while another one is added stays', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await visit('/console/contacts/1')
+  const { promise, resolve: letAdd } = gate()
+  await during(page, 'POST', '/api/v1/contacts/1/tags', async (route) => {
+    await promise
+    await route.continue()
+  })
+  const field = page.getByLabel('Tags to add')
+  await field.fill('vip')
+  await field.press('Enter')
+  await field.fill('press')
+  letAdd()
+  await page.getByRole('button', { name: 'Remove tag vip' }).waitFor()
+  assert.equal(await field.inputValue(), 'press')
+})
+
+consoleTest('the address that is typed while another contact is enrolled stays', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await data('POST', '/sequences', { name: 'Welcome', status: 'paused', steps: [] })
+  await visit('/console/sequences/1')
+  await page.getByText('Enrolments').click()
+  const { promise, resolve: letEnrol } = gate()
+  await during(page, 'POST', '/api/v1/sequences/1/enrolments', async (route) => {
+    await promise
+    await route.continue()
+  })
+  const field = page.getByLabel('E-mail of a contact to enrol')
+  await field.fill('ada@example.org')
+  await field.press('Enter')
+  await field.fill('bob@example.org')
+  letEnrol()
+  await page.getByRole('link', { name: 'ada@example.org' }).waitFor()
+  assert.equal(await field.inputValue(), 'bob@example.org')
+})

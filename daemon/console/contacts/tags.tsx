@@ -40,13 +40,14 @@ export function ContactTags({ contact, change }: { contact: Schemas['Contact']; 
           onSubmit={(event) => {
             event.preventDefault()
             const form = event.currentTarget
-            const text = String(new FormData(form).get('tags') ?? '')
+            const typed = () => String(new FormData(form).get('tags') ?? '')
+            const text = typed()
             if (/^[\s,]*$/.test(text)) return
             void change(
               async () =>
                 dataOf(api.POST('/api/v1/contacts/{contactId}/tags', { ...path, body: { tags: await tagsIn(text) } })),
               'The tags are added.',
-            ).then((isDone) => isDone && form.reset())
+            ).then((isDone) => isDone && typed() === text && form.reset())
           }}
         >
           <input

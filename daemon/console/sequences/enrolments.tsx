@@ -60,7 +60,9 @@ function EnrolForm({ enrol }: { enrol(email: string): Promise<boolean> }) {
   const submit = async (event: TargetedSubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
     const form = event.currentTarget
-    if (await enrol(textOf(new FormData(form), 'email'))) form.reset()
+    const typed = () => textOf(new FormData(form), 'email')
+    const email = typed()
+    if ((await enrol(email)) && typed() === email) form.reset()
   }
   return (
     <form class="inline" onSubmit={submit}>
