@@ -57,7 +57,7 @@ export function confirmationMail(language: PageLanguage, input: ConfirmationMail
     html: `<!doctype html>
 <html lang="${language}">
 <head><meta charset="utf-8"><title>${escapeHtml(subject(list))}</title></head>
-<body style="font-family:sans-serif;font-size:16px;line-height:1.5;color:#1a1a1a">
+<body style="font-family:sans-serif;font-size:16px;line-height:1.5">
 <p>${escapeHtml(request(list, client))}</p>
 <p><a href="${escapeHtml(url)}" style="display:inline-block;padding:12px 20px;background:#0b57d0;color:#ffffff;text-decoration:none;border-radius:4px">${escapeHtml(button)}</a></p>
 <p>${escapeHtml(url)}</p>

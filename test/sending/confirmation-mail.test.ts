@@ -33,4 +33,10 @@ describe('the confirmation mail', () => {
     assert.doesNotMatch(html, /<script|^Bcc/m)
     assert.doesNotMatch(text, /^Bcc/m)
   })
+
+  test('sets no colour without its ground, so that it can be read in dark mail programs', () => {
+    const { html } = confirmationMail('en', { clientName: 'Acme', listName: 'Weekly', confirmUrl })
+    const styles = [...html.matchAll(/style="([^"]*)"/g)].map(([, style = '']) => style)
+    for (const style of styles.filter((one) => /(?:^|;)color:/.test(one))) assert.match(style, /background:/)
+  })
 })
