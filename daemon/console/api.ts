@@ -46,9 +46,15 @@ export async function authorized(request: Request): Promise<Response> {
 export async function answerOf<T>(
   call: Promise<{ data?: T; error?: unknown; response: Response }>,
 ): Promise<NonNullable<T>> {
-  const { data, error, response } = await call
+  const { data, error, response } = await call.catch(refuseBroken)
   if (!response.ok) throw errorOf(response, error)
   return data as NonNullable<T>
+}
+
+/** An answer that is not read to its end says as little as none. */
+function refuseBroken(error: unknown): never {
+  if (error instanceof RequestError) throw error
+  throw new RequestError('The answer of the server broke off. Try again.', 'no_connection')
 }
 
 /** Returns the record or the records of a successful answer. */

@@ -326,6 +326,22 @@ consoleTest('what is on the page stays while the server cannot be reached', asyn
   await page.getByRole('dialog').getByRole('button', { name: 'I have copied it' }).click()
 })
 
+consoleTest('what is written stays when an answer breaks off', async ({ page, visit, data }) => {
+  await data('POST', '/newsletters', { subject: 'Old', html: link })
+  await data('POST', '/newsletters/1/send', { at: '2100-01-01T00:00:00Z' })
+  await visit('/console/newsletters/1')
+  await page.getByLabel('Subject').fill('New')
+  const end = await during(page, 'GET', '/api/v1/newsletters/1?audience=false', (route) =>
+    route.fulfill({ contentType: 'application/json', body: '{"data": {' }),
+  )
+  await page.getByRole('alert').waitFor()
+  assert.equal(await page.getByLabel('Subject').inputValue(), 'New')
+  await end()
+  await page.getByRole('alert').waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('The newsletter is saved.').waitFor()
+})
+
 consoleTest('an error is gone after the next try succeeds', async ({ page, visit, data, allowErrors }) => {
   allowErrors()
   await data('POST', '/contacts', { email: 'ada@example.org' })

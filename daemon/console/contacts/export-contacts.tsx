@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { api, errorOf } from '../api.ts'
+import { answerOf, api } from '../api.ts'
 import { attempt } from '../parts/notice.tsx'
 import type { Filters } from './filters.tsx'
 
@@ -19,12 +19,8 @@ export function ExportButton({ filters }: { filters: Filters }) {
 }
 
 async function exportContacts(filters: Filters): Promise<void> {
-  const { data, error, response } = await api.GET('/api/v1/contacts/export', {
-    params: { query: { ...filters, format: 'csv' } },
-    parseAs: 'blob',
-  })
-  if (!response.ok || !data) throw errorOf(response, error)
-  save(data, 'contacts.csv')
+  const query = { ...filters, format: 'csv' } as const
+  save(await answerOf(api.GET('/api/v1/contacts/export', { params: { query }, parseAs: 'blob' })), 'contacts.csv')
 }
 
 /** Offers a file for saving. */
