@@ -45,6 +45,19 @@ consoleTest('a token that is revoked ends the session', async ({ page, url, data
   await page.getByText('The token is not valid').waitFor()
 })
 
+consoleTest('the form to sign in again is not closed by a gesture', async ({ page, url, data, allowErrors }) => {
+  allowErrors()
+  const { id, token } = await data<{ id: number; token: string }>('POST', '/tokens', { name: 'mine', role: 'admin' })
+  await page.goto(`${url}/#token=${token}`)
+  await heading(page, 'Overview')
+  await data('DELETE', `/tokens/${id}`)
+  await page.getByRole('link', { name: 'Contacts', exact: true }).click()
+  const dialog = page.getByRole('dialog', { name: 'Sign in again' })
+  await dialog.waitFor()
+  await page.evaluate("document.querySelector('dialog').requestClose()") // as the Back gesture of Android does
+  assert.ok(await dialog.isVisible())
+})
+
 consoleTest('a viewer and a member see what they may see and do', async ({ page, url, data, allowErrors }) => {
   allowErrors()
   await data('POST', '/lists', { name: 'News' })

@@ -20,6 +20,7 @@ export function Dialog({ title, isRequired = false, close, children }: DialogPro
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
   const [isLocked, setLocked] = useState(false)
+  const keepOpen = (event: Event) => (isLocked || isRequired) && event.preventDefault()
   useEffect(() => {
     const opener = document.activeElement
     ref.current?.showModal()
@@ -33,7 +34,8 @@ export function Dialog({ title, isRequired = false, close, children }: DialogPro
       ref={ref}
       aria-labelledby={id}
       onClose={close}
-      onKeyDown={(event) => (isLocked || isRequired) && event.key === 'Escape' && event.preventDefault()}
+      onCancel={keepOpen}
+      onKeyDown={(event) => event.key === 'Escape' && keepOpen(event)} // the second Escape cannot be cancelled
     >
       <header>
         <h2 id={id}>{title}</h2>
