@@ -34,6 +34,16 @@ consoleTest('a token that was copied with spaces around it signs in', async ({ p
   await heading(page, 'Tags')
 })
 
+consoleTest('keys do nothing before one has signed in', async ({ page, url, token }) => {
+  await page.goto(`${url}/console/tags`)
+  await page.getByLabel('API token').waitFor()
+  for (const key of ['?', 'g', 'c']) await page.keyboard.press(key)
+  await page.getByLabel('API token').fill(token)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await heading(page, 'Tags')
+  assert.equal(await page.getByRole('dialog').count(), 0)
+})
+
 consoleTest('a token that is revoked ends the session', async ({ page, url, data, allowErrors }) => {
   allowErrors()
   const { id, token } = await data<{ id: number; token: string }>('POST', '/tokens', { name: 'mine', role: 'admin' })

@@ -17,7 +17,7 @@ export function listenForKeys(open: (href: string) => void): () => void {
   let goPressedAt = Number.NEGATIVE_INFINITY
   const onKey = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
-    if (document.querySelector('dialog[open]')) return
+    if (document.querySelector('dialog[open], .sign-in')) return
     const { key } = event
     const section = performance.now() - goPressedAt < sequenceMs ? sections.find((one) => one.key === key) : undefined
     goPressedAt = key === 'g' ? performance.now() : Number.NEGATIVE_INFINITY
