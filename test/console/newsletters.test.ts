@@ -106,6 +106,23 @@ consoleTest('an answer from before an action does not hide its outcome', async (
   assert.equal(await badge.textContent(), 'cancelled')
 })
 
+consoleTest('a test that is refused does not show the outcome of the last one', async (world) => {
+  const { page, visit, data, allowErrors } = world
+  allowErrors()
+  await data('POST', '/email-identities', { email: 'news@example.com', name: 'News' })
+  await data('POST', '/newsletters', { name: 'January', subject: 'Hello', html: '<p>{{ unsubscribe_url }}</p>' })
+  await visit('/console/newsletters/1')
+  await page.getByRole('button', { name: 'Send test' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Addresses').fill('me@example.org')
+  await dialog.getByRole('button', { name: 'Send test' }).click()
+  await dialog.getByText('me@example.org: sent').waitFor()
+  await dialog.getByLabel('Addresses').fill('me@example.org, you')
+  await dialog.getByRole('button', { name: 'Send test' }).click()
+  await dialog.getByRole('alert').waitFor()
+  assert.equal(await dialog.getByText('sent').count(), 0)
+})
+
 consoleTest('the styles of a mail cannot cover the console', async ({ page, visit, data }) => {
   await data('POST', '/contacts', { email: 'ada@example.org' })
   const html = `<p style="position: fixed; inset: 0; z-index: 9; background: red">Cover</p>

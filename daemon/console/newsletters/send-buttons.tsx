@@ -111,6 +111,7 @@ function Test({ newsletterId, state, close }: SendDialogProps) {
       .split(/[\s,;]+/)
       .filter(Boolean)
     const path = { params: { path: { newsletterId } } }
+    setResults(undefined)
     await whenSaved(state)
     setResults(await dataOf(api.POST('/api/v1/newsletters/{newsletterId}/test', { ...path, body: { emails } })))
   }
