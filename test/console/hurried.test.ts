@@ -39,7 +39,7 @@ consoleTest('a button is busy until its action is done', async ({ page, visit, d
   await copy.click()
   letCreate()
   await page.waitForURL('**/newsletters/2')
-  await page.getByText('This is the copy').waitFor()
+  await page.getByText('The copy is a new draft').waitFor()
   assert.equal((await data<Entry[]>('GET', '/newsletters')).length, 2)
 })
 

@@ -108,6 +108,23 @@ consoleTest('the options of a dry run are there again when its page is opened ag
   assert.equal(await importNow.count(), 0)
 })
 
+consoleTest('a list that an import creates after its page was left is chosen', async ({ page, visit, data }) => {
+  await data('POST', '/lists', { name: 'News' })
+  await visit('/console/import')
+  await chooseFile(page, 'Friends.csv', 'email\nada@example.org\n')
+  const list = page.getByLabel('Put the contacts on')
+  await list.selectOption('a new list')
+  await page.getByRole('button', { name: 'Start' }).click()
+  const importNow = page.getByRole('button', { name: 'Import these rows' })
+  await importNow.waitFor()
+  await page.getByRole('link', { name: 'Tags' }).click()
+  await heading(page, 'Tags')
+  await page.getByRole('link', { name: 'Import', exact: true }).click()
+  await importNow.click()
+  await page.getByRole('heading', { name: 'Imported' }).waitFor()
+  await list.locator('option:checked', { hasText: 'Friends' }).waitFor({ state: 'attached' })
+})
+
 consoleTest('the refused rows of a file with old line ends are downloaded', async ({ page, visit, data }) => {
   await data('POST', '/lists', { name: 'News' })
   await visit('/console/import')

@@ -244,7 +244,7 @@ consoleTest('a newsletter is copied to a draft', async ({ page, visit, data }) =
   await data('POST', `/newsletters/${id}/send`, {})
   await visit('/console/newsletters/1')
   await page.getByRole('button', { name: 'Copy', exact: true }).click()
-  await page.getByText('This is the copy').waitFor()
+  await page.getByText('The copy is a new draft').waitFor()
   await page.waitForURL('**/console/newsletters/2')
   const { subject, status } = await data<Newsletter>('GET', '/newsletters/2')
   assert.deepEqual({ subject, status }, { subject: 'Hi', status: 'draft' })

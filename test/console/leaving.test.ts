@@ -289,3 +289,21 @@ consoleTest('the history of a contact is read page by page', async ({ page, visi
   await page.getByRole('link', { name: '← Previous' }).click()
   await entries.nth(19).waitFor()
 })
+
+consoleTest('who has left a page is not brought back when its action is done', async ({ page, visit, data }) => {
+  await data('POST', '/newsletters', { name: 'January', subject: 'Hi', html: '<p>{{ unsubscribe_url }}</p>' })
+  await visit('/console/newsletters/1')
+  const { promise, resolve: letDelete } = gate()
+  await during(page, 'DELETE', '/api/v1/newsletters/1', async (route) => {
+    await promise
+    await route.continue()
+  })
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('link', { name: 'Page settings' }).click()
+  await page.getByLabel('Name', { exact: true }).fill('Acme')
+  letDelete()
+  await page.getByText('The newsletter is deleted.').waitFor()
+  await heading(page, 'Page settings')
+  assert.equal(await page.getByLabel('Name', { exact: true }).inputValue(), 'Acme')
+})

@@ -17,10 +17,10 @@ const newList = 'new'
 /** Where the contacts of the file go, and what becomes of those that exist. */
 export function ImportOptions({ file }: { file: File }) {
   const [query, change] = useQuery()
-  const lists = useLoad(allLists, [query.list])
   const preview = useLoad(() => previewOf(file), [file])
   const [before] = useState(() => fieldsBefore(file, query.list))
   const given = (name: string) => before?.get(name)?.toString()
+  const lists = useLoad(allLists, [query.list, running.value?.listId]) // an import may have created one
   useEffect(() => {
     if (!before) dropDryRun()
   }, [])

@@ -1,13 +1,12 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { useLocation } from 'preact-iso'
 import { plural } from '../../progress.ts'
 import { answerOf, api, dataOf, RequestError, type Schemas } from '../api.ts'
 import { confirmAndRun } from '../parts/dialog.tsx'
 import type { SaveState } from '../parts/form.tsx'
 import { type Loading, useLoad, useReload } from '../parts/load.tsx'
 import { attempt, say } from '../parts/notice.tsx'
-import { Later, Page } from '../parts/page.tsx'
+import { Later, Page, useOpenView } from '../parts/page.tsx'
 import { RecordPage, useRecordId } from '../parts/record.tsx'
 import { number, Time } from '../parts/time.tsx'
 import { notSaved, whenSaved } from '../parts/unsaved.tsx'
@@ -49,7 +48,7 @@ interface NewsletterViewProps {
 }
 
 function NewsletterView({ newsletter, set, reload }: NewsletterViewProps) {
-  const { route } = useLocation()
+  const openView = useOpenView()
   const state = useSignal<SaveState>('saved')
   const path = { params: { path: { newsletterId: newsletter.id } } }
   const { status, started_at, current_audience } = newsletter
@@ -74,8 +73,8 @@ function NewsletterView({ newsletter, set, reload }: NewsletterViewProps) {
       const { name, subject, preheader, html, text, reply_to, from_identity_id, audience } = stored
       const body = { name, subject, preheader, html, text, reply_to, from_identity_id, audience }
       const { id } = await dataOf(api.POST('/api/v1/newsletters', { body }))
-      route(`/console/newsletters/${id}`)
-    }, 'This is the copy: a new draft.')
+      openView(`/console/newsletters/${id}`)
+    }, 'The copy is a new draft.')
   const remove = async () => {
     const question = {
       title: 'Delete this newsletter?',
@@ -83,7 +82,7 @@ function NewsletterView({ newsletter, set, reload }: NewsletterViewProps) {
       action: 'Delete',
     }
     const call = () => answerOf(api.DELETE('/api/v1/newsletters/{newsletterId}', path))
-    if (await confirmAndRun(question, () => run(call), 'The newsletter is deleted.')) route(back.href)
+    if (await confirmAndRun(question, () => run(call), 'The newsletter is deleted.')) openView(back.href)
   }
   const canChange = (status === 'draft' && may('member')) || (status === 'scheduled' && may('admin'))
   // It may be sent at its time, or from elsewhere, while someone types.

@@ -81,15 +81,34 @@ export function Later({ title, isOpen = false, children }: LaterProps) {
   )
 }
 
+/**
+ * Returns a function that opens an address. It does nothing after the view was left, because words that are written on the
+ * next one would be lost.
+ */
+export function useOpenView(): (href: string, isReplaced?: boolean) => void {
+  const { route } = useLocation()
+  const isLeft = useRef(false)
+  useEffect(
+    () => () => {
+      isLeft.current = true
+    },
+    [],
+  )
+  return (href, isReplaced) => {
+    if (!isLeft.current) route(href, isReplaced)
+  }
+}
+
 /** Parameters of the address. A changed filter starts at the first page again. */
 export function useQuery(): [Readonly<Record<string, string>>, (change: Record<string, string | undefined>) => void] {
-  const { path, query, route } = useLocation()
+  const { path, query } = useLocation()
+  const openView = useOpenView()
   const change = (given: Record<string, string | undefined>) => {
     // Another filter may have changed since this view was drawn.
     const { cursor: _, messages: __, ...kept } = Object.fromEntries(new URLSearchParams(location.search))
     const next = Object.entries({ ...kept, ...given }).filter(([, value]) => value !== undefined && value !== '')
     const text = new URLSearchParams(next as [string, string][]).toString()
-    route(text === '' ? path : `${path}?${text}`, !('cursor' in given))
+    openView(text === '' ? path : `${path}?${text}`, !('cursor' in given))
   }
   return [query, change]
 }

@@ -1,5 +1,4 @@
 import { useState } from 'preact/hooks'
-import { useLocation } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { Messages } from '../newsletters/messages.tsx'
 import { Sender } from '../newsletters/sender-field.tsx'
@@ -7,7 +6,7 @@ import { confirmAndRun } from '../parts/dialog.tsx'
 import { changedFrom } from '../parts/form.tsx'
 import { useLoad } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
-import { Later, Page, useQuery } from '../parts/page.tsx'
+import { Later, Page, useOpenView, useQuery } from '../parts/page.tsx'
 import { RecordPage, useRecordId } from '../parts/record.tsx'
 import { may } from '../session.ts'
 import { Enrolments } from './enrolments.tsx'
@@ -31,7 +30,7 @@ export function SequencePage() {
 }
 
 function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Sequence): void }) {
-  const { route } = useLocation()
+  const openView = useOpenView()
   const { id, status, list_id, from_identity_id } = sequence
   const [query] = useQuery()
   const [isEditing, setEditing] = useState(false)
@@ -61,7 +60,7 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
       action: 'Delete',
     }
     const call = () => answerOf(api.DELETE('/api/v1/sequences/{sequenceId}', path))
-    if (await confirmAndRun(question, call, 'The sequence is deleted.')) route(back.href)
+    if (await confirmAndRun(question, call, 'The sequence is deleted.')) openView(back.href)
   }
   return (
     <Page

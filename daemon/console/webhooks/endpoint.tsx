@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks'
-import { useLocation } from 'preact-iso'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { confirmAndRun } from '../parts/dialog.tsx'
 import { Loaded, useLoad, useReload } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
-import { Page } from '../parts/page.tsx'
+import { Page, useOpenView } from '../parts/page.tsx'
 import { RecordPage, useRecordId } from '../parts/record.tsx'
 import { number, Time } from '../parts/time.tsx'
 import { hooksPath } from '../session.ts'
@@ -32,7 +31,7 @@ export function EndpointPage() {
 }
 
 function EndpointView({ endpoint, reload }: { endpoint: Schemas['Endpoint']; reload(): void }) {
-  const { route } = useLocation()
+  const openView = useOpenView()
   const [open, setOpen] = useState<'rotate' | 'recover'>()
   const [testedMs, setTestedMs] = useState(0)
   const query = useDeliveryQuery()
@@ -67,7 +66,7 @@ function EndpointView({ endpoint, reload }: { endpoint: Schemas['Endpoint']; rel
       action: 'Delete',
     }
     const removed = () => answerOf(api.DELETE('/api/v1/webhook-endpoints/{endpointId}', path))
-    if (await confirmAndRun(question, removed, 'The endpoint is deleted.')) route(back.href)
+    if (await confirmAndRun(question, removed, 'The endpoint is deleted.')) openView(back.href)
   }
   return (
     <Page
