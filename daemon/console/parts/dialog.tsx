@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 import { type ComponentChildren, createContext } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { attempt } from './notice.tsx'
 
@@ -21,7 +21,8 @@ export function Dialog({ title, isRequired = false, close, children }: DialogPro
   const id = useId()
   const [isLocked, setLocked] = useState(false)
   const keepOpen = (event: Event) => (isLocked || isRequired) && event.preventDefault()
-  useEffect(() => {
+  // Not in a later effect: keys that are pressed before it would be lost.
+  useLayoutEffect(() => {
     const opener = document.activeElement
     ref.current?.showModal()
     ref.current?.querySelector<HTMLElement>('form :is(input, select, textarea)')?.focus()

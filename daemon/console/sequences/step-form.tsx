@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { api, dataOf, type Schemas } from '../api.ts'
 import { type Content, ContentFields, contentIn } from '../newsletters/content.tsx'
 import { Preview } from '../newsletters/preview.tsx'
@@ -21,7 +21,8 @@ export function StepForm({ sequenceId, step, cancel, save }: StepFormProps) {
   const [shown, setShown] = useState<Content>(step)
   const place = useRef<HTMLDivElement>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
-  useEffect(() => {
+  // Not in a later effect: it would take the focus from a field that has been chosen since.
+  useLayoutEffect(() => {
     place.current?.querySelector('input')?.focus()
     return () => clearTimeout(timer.current)
   }, [])
