@@ -28,7 +28,8 @@ const convert = compile({
   selectors: [
     ...lines.map((selector) => ({ selector, ...line })),
     ...['td', 'th'].map((selector) => ({ selector, format: 'cell' })),
-    { selector: 'a', options: { hideLinkHrefIfSameAsText: true } },
+    // The brackets of RFC 3986: mail programs do not take them for a part of the link.
+    { selector: 'a', options: { hideLinkHrefIfSameAsText: true, linkBrackets: ['<', '>'] } },
     { selector: 'img', format: 'skip' },
     ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, ...heading })),
   ],

@@ -132,7 +132,7 @@ describe('content', () => {
       '<html><head><style>p {}</style></head><body><h1>Hi {{ contact.name }}</h1><img src="x.png" alt="x">' +
       '<p>Your plan: {{ contact.attributes.plan }} &amp; so on</p><a href="{{ unsubscribe_url }}">Leave</a></body></html>'
     const expected =
-      'Hi Ada <b>&\n\nYour plan: pro & more & so on\n\nLeave [https://mail.example.org/c/T/unsubscribe?a=1&b=2]'
+      'Hi Ada <b>&\n\nYour plan: pro & more & so on\n\nLeave <https://mail.example.org/c/T/unsubscribe?a=1&b=2>'
     assert.equal(rendered({ html }).text, expected)
     const withTag = html.replace('<h1>', '{% if contact.name %}<h1>').replace('</h1>', '</h1>{% endif %}')
     assert.equal(rendered({ html: withTag }).text, expected, 'also where the rendered html must be converted')
@@ -143,7 +143,7 @@ describe('content', () => {
     const url = 'https://mail.example.org/c/T/unsubscribe?a=1&b=2'
     for (const [html, text] of [
       ['<p>Hello {{ contact.name -}} !</p>{{- unsubscribe_url }}', `Hello Ada <b>&!\n\n${url}`],
-      ['<p>Bye</p> <a href="{{- unsubscribe_url -}}">Leave</a> <p>Now</p>', `Bye\n\nLeave [${url}]\n\nNow`],
+      ['<p>Bye</p> <a href="{{- unsubscribe_url -}}">Leave</a> <p>Now</p>', `Bye\n\nLeave <${url}>\n\nNow`],
       ['<ol start="{{ contact.attributes.first }}"><li>A</li></ol>{{ unsubscribe_url }}', ` 3. A\n\n${url}`],
       ['<a href="{{ unsubscribe_url }}">{{ unsubscribe_url }}</a>', url],
       ['<a href="mailto:{{ contact.email }}">{{ contact.email }}</a> {{ unsubscribe_url }}', `ada@example.org ${url}`],
