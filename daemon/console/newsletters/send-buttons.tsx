@@ -51,6 +51,7 @@ export function SendButtons({ newsletter, state, store }: SendButtonsProps) {
       title: 'Cancel this newsletter?',
       text: <p>Its pending messages are skipped. This cannot be undone.</p>,
       action: 'Cancel the newsletter',
+      refusal: 'Keep the newsletter',
     }
     const call = () => store(() => dataOf(api.POST('/api/v1/newsletters/{newsletterId}/cancel', path)))
     await confirmAndRun(question, call, 'The newsletter is cancelled.')

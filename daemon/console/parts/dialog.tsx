@@ -62,6 +62,8 @@ interface Question {
   readonly text: ComponentChildren
   /** Label of the button that agrees. */
   readonly action: string
+  /** Label of the button that does not; default: Cancel. */
+  readonly refusal?: string
   readonly isDangerous?: boolean
 }
 
@@ -97,7 +99,7 @@ export function Confirmation() {
       <div class="body">{question.text}</div>
       <footer>
         <button type="button" onClick={() => question.answer(false)}>
-          Cancel
+          {question.refusal ?? 'Cancel'}
         </button>
         <button type="button" class={question.isDangerous ? 'danger' : 'primary'} onClick={() => question.answer(true)}>
           {question.action}
