@@ -44,8 +44,9 @@ consoleTest('a scheduled newsletter gets another time, and offers nothing that i
   const { page, visit, data } = world
   await data('POST', '/newsletters', { name: 'January', subject: 'Hello', html: '<p>{{ unsubscribe_url }}</p>' })
   await visit('/console/newsletters/1')
-  const schedule = async (at: string) => {
+  const schedule = async (at: string, before = '') => {
     await page.getByRole('button', { name: 'Schedule', exact: true }).click()
+    assert.equal(await page.getByLabel('Time, in your time zone').inputValue(), before)
     await page.getByLabel('Time, in your time zone').fill(at)
     await page.getByRole('dialog').getByRole('button', { name: 'Schedule' }).click()
   }
@@ -56,7 +57,7 @@ consoleTest('a scheduled newsletter gets another time, and offers nothing that i
   await schedule('2040-01-01T10:00')
   await page.getByText('scheduled', { exact: true }).waitFor()
   assert.equal(await page.getByRole('button', { name: 'Pause' }).count(), 0)
-  await schedule('2041-01-01T10:00')
+  await schedule('2041-01-01T10:00', '2040-01-01T10:00')
   await page.getByRole('dialog').waitFor({ state: 'detached' })
   const { scheduled_at } = await data<{ scheduled_at: string }>('GET', '/newsletters/1')
   assert.ok(Date.parse(scheduled_at) > Date.UTC(2040, 6), scheduled_at)

@@ -5,6 +5,7 @@ import { api, dataOf, RequestError, type Schemas } from '../api.ts'
 import { confirm, confirmAndRun, Dialog } from '../parts/dialog.tsx'
 import { Field, Form, type SaveState, textOf } from '../parts/form.tsx'
 import { attempt, say } from '../parts/notice.tsx'
+import { localTime } from '../parts/time.tsx'
 import { whenSaved } from '../parts/unsaved.tsx'
 import { UncertainButtons } from './messages.tsx'
 
@@ -90,7 +91,7 @@ export function SendButtons({ newsletter, state, store }: SendButtonsProps) {
       )}
       {open === 'test' && <Test newsletterId={id} state={state} close={() => setOpen(undefined)} />}
       {open === 'schedule' && (
-        <Schedule newsletterId={id} state={state} close={() => setOpen(undefined)} store={store} />
+        <Schedule newsletter={newsletter} state={state} close={() => setOpen(undefined)} store={store} />
       )}
     </>
   )
@@ -136,21 +137,28 @@ function Test({ newsletterId, state, close }: SendDialogProps) {
   )
 }
 
-function Schedule({ newsletterId, state, close, store }: SendDialogProps & Pick<SendButtonsProps, 'store'>) {
+function Schedule({ newsletter: { id, scheduled_at }, state, close, store }: SendButtonsProps & { close(): void }) {
   const submit = async (fields: FormData) => {
     const time = new Date(textOf(fields, 'at'))
     if (time.getTime() <= Date.now())
       throw new RequestError('This time has passed: choose a later one.', 'validation_failed')
     const at = time.toISOString()
     await whenSaved(state)
-    const path = { params: { path: { newsletterId } } }
+    const path = { params: { path: { newsletterId: id } } }
     await store(() => dataOf(api.POST('/api/v1/newsletters/{newsletterId}/send', { ...path, body: { at } })))
     close()
   }
   return (
     <Dialog title="Schedule the newsletter" close={close}>
       <Form action="Schedule" cancel={close} submit={submit}>
-        <Field label="Time, in your time zone" name="at" type="datetime-local" max={lastTime} required />
+        <Field
+          label="Time, in your time zone"
+          name="at"
+          type="datetime-local"
+          max={lastTime}
+          required
+          defaultValue={scheduled_at ? localTime(scheduled_at) : ''}
+        />
       </Form>
     </Dialog>
   )

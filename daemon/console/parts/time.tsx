@@ -44,6 +44,12 @@ function relativeTime(seconds: number, format: Intl.RelativeTimeFormat): string 
   return seconds > 5 ? `in ${Math.round(seconds)} seconds` : 'just now'
 }
 
+/** Returns a time as an input of the type `datetime-local` has it: in the person's time zone, to the minute. */
+export function localTime(time: string): string {
+  const date = new Date(time)
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
 /** Returns an amount of time for people, in its two largest units: `3 min 5 s`. */
 export function duration(seconds: number): string {
   if (!Number.isFinite(seconds)) return 'unknown'
