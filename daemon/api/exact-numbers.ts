@@ -1,3 +1,5 @@
+import { endOfString } from '../../lib/internal.ts'
+
 /** Matches any text with an inexact number: at least sixteen characters of digits and points, or an exponent. */
 const mayBeInexact = /[\d.]{16}|\d[eE]/
 
@@ -42,13 +44,6 @@ export function findInexactNumber(text: string): string | undefined {
 
 function nameOf({ at }: Container): string {
   return typeof at === 'number' ? String(at) : (JSON.parse(at) as string)
-}
-
-/** @returns The position of the closing quote of the string that begins at `start`. */
-function endOfString(text: string, start: number): number {
-  let end = start + 1
-  while (text[end] !== '"') end += text[end] === '\\' ? 2 : 1
-  return end
 }
 
 function isExact(written: string): boolean {

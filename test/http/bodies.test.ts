@@ -236,8 +236,10 @@ describe('bodies', () => {
     const service = await open(t)
     const world = await openWorld(service, 'mine')
     const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
-    const put = await service.call('PUT', `/contacts/${world.contactId}`, { raw: `{"a":${deep}}`, headers: json })
-    assertInvalid(put, 'a')
+    for (const name of ['a', '\\u0061']) {
+      const raw = `{"${name}":${deep}}`
+      assertInvalid(await service.call('PUT', `/contacts/${world.contactId}`, { raw, headers: json }), 'a')
+    }
     const raw = `{"type":"newsletter.sent","data":{"a":${deep}}}`
     assertInvalid(await service.call('POST', '/events', { raw, headers: json }), 'data')
     assertInvalid(await service.call('POST', '/tags', { raw: `{"name":${deep}}`, headers: json }), 'name')

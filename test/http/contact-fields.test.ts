@@ -235,7 +235,7 @@ overHttp('the fields of a contact', (open) => {
     assert.deepEqual(attributesOf(await post({ email: 'new@example.org' })).sort(), sent)
   })
 
-  test('a name that begins with an escape is not taken for the name of another contact', async (t) => {
+  test('a name with an escape is not taken for the name of another contact', async (t) => {
     const { call, data, list } = await openContact(open, t)
     const bodyOf = (email: string, name: string) => `{"email":"${email}","escape":"x","${name}":"x"}`
     const save = (raw: string) => call('POST', '/contacts', { raw, headers: { 'content-type': 'application/json' } })
@@ -249,6 +249,15 @@ overHttp('the fields of a contact', (open) => {
     const headers = { 'content-type': 'application/x-ndjson' }
     await data(200, 'POST', `/lists/${list.id}/contacts/import`, { raw: lines, headers })
     assert.match(await text(call('GET', '/contacts', { query: { email: 'e@example.org' } })), /"escape":"x","\\n":"x"/)
+  })
+
+  test('of an attribute that is given several times, the last value counts, with and without escapes', async (t) => {
+    const { call } = await openContact(open, t)
+    for (const name of ['a', '\\u0061']) {
+      const raw = `{"email":"a@example.org","a":"1","${name}":"2","a":"3"}`
+      const { text } = await call('POST', '/contacts', { raw, headers: { 'content-type': 'application/json' } })
+      assert.match(text, /"a": ?"3"/)
+    }
   })
 
   test('the contact’s own fields are never attributes', async (t) => {
