@@ -126,6 +126,10 @@ async function load(
   const bytes = refuseUtf16(bytesOf(untilAborted(source, signal)))
   let analyzeAt = minCreatedForAnalyze
   for await (const rows of batchesOf(read(bytes, options), convert)) {
+    if (!dry_run && progress.created >= analyzeAt) {
+      await analyzeContacts(ctx)
+      analyzeAt = 10 * progress.created
+    }
     if (listId !== null) await getList(ctx, listId) // also when every row of the batch is refused
     const entries = rows.map(({ entry }) => entry)
     const results: RowOutcome[] = []
@@ -145,10 +149,6 @@ async function load(
     }
     if (failure) throw failure.error
     const { total, created, updated, refused } = progress
-    if (!dry_run && created >= analyzeAt) {
-      await analyzeContacts(ctx)
-      analyzeAt = 10 * created
-    }
     await onProgress?.({ total, created, updated, refused })
   }
   return refusedRows
