@@ -108,6 +108,26 @@ consoleTest('the options of a dry run are there again when its page is opened ag
   assert.equal(await importNow.count(), 0)
 })
 
+consoleTest('a dry run that ends on the import page of another list shows its own', async ({ page, visit, data }) => {
+  for (const name of ['News', 'Jobs']) await data('POST', '/lists', { name })
+  await visit('/console/import')
+  await chooseFile(page, 'people.csv', 'email\nada@example.org\n')
+  const { promise, resolve: letCheck } = gate()
+  await during(page, 'POST', '/api/v1/lists/1/contacts/import*', async (route) => {
+    await promise
+    await route.continue()
+  })
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByRole('progressbar').waitFor()
+  await page.getByRole('link', { name: 'Lists & topics' }).click()
+  await page.getByRole('link', { name: 'Jobs', exact: true }).click()
+  await page.locator('main').getByRole('link', { name: 'Import' }).click()
+  await heading(page, 'Import')
+  letCheck()
+  await page.getByRole('button', { name: 'Import these rows' }).waitFor()
+  assert.equal(await page.getByLabel('Put the contacts on').inputValue(), '1')
+})
+
 consoleTest('a list that an import creates after its page was left is chosen', async ({ page, visit, data }) => {
   await data('POST', '/lists', { name: 'News' })
   await visit('/console/import')

@@ -104,11 +104,12 @@ export function ImportOptions({ file }: { file: File }) {
   )
 }
 
-/** Returns the fields that the file was last imported with, unless the address names another list. */
+/** Returns the fields of the import of the file: of one under way, or of the last one if the address names no other list. */
 function fieldsBefore(file: File, list: string | undefined): FormData | undefined {
   if (running.value?.file !== file) return undefined
-  const { fields } = running.value
-  return list === undefined || fields.get('list') === list ? fields : undefined
+  const { fields, report, error } = running.value
+  const isUnderWay = report === undefined && error === undefined
+  return isUnderWay || list === undefined || fields.get('list') === list ? fields : undefined
 }
 
 const fieldTitles = {
