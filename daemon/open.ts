@@ -34,7 +34,8 @@ export async function openMailkeep(
   return await createMailkeep({
     database,
     encryptionKey,
-    migrate: create, // a daemon of the older version that runs cannot work with a migrated database
+    // A daemon of the older version that runs cannot work with a migrated database. None uses one in memory.
+    migrate: create || config.database === inMemory,
     previousEncryptionKeys: config.previousEncryptionKey === undefined ? [] : [config.previousEncryptionKey],
     logger,
     webhooks: config.webhooks,

@@ -245,6 +245,11 @@ describe('a wrong directory', { concurrency: 2 }, () => {
     assert.deepEqual(await readdir(place.cwd), ['people.csv'])
   })
 
+  test('is no reason to refuse a database in memory, which is empty', async (t) => {
+    const place = { cwd: await directory(t), env: { MAILKEEP_DATABASE: ':memory:' } }
+    assert.deepEqual(await runJson(['client', 'list'], place), [])
+  })
+
   test("with another program's SQLite file is refused by every command, and the file is not changed", async (t) => {
     const place = { cwd: await directory(t), env: { MAILKEEP_ENCRYPTION_KEY: Buffer.alloc(32).toString('base64') } }
     const file = join(place.cwd, 'shop.db')
