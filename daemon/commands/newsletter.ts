@@ -81,7 +81,7 @@ async function sendUntilFinal(
   }
 }
 
-/** Whether the daemon has a transport is seen only by its progress. */
+/** Returns what the daemon does. Only its progress shows that it has a transport. */
 function ofDaemon({ counts: { recipients, pending } }: Newsletter): string {
   return pending < recipients ? 'sent by the daemon' : 'waits until the daemon sends it: it needs a mail transport'
 }

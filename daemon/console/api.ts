@@ -51,7 +51,7 @@ export async function answerOf<T>(
   return data as NonNullable<T>
 }
 
-/** An answer that is not read to its end says as little as none. */
+/** Reports an answer that ended early like a missing one. */
 function refuseBroken(error: unknown): never {
   if (error instanceof RequestError) throw error
   throw new RequestError('The answer of the server broke off. Try again.', 'no_connection')

@@ -51,7 +51,7 @@ export function textsOf(
 /**
  * Returns a whole page. Texts and names have `dir="auto"`, because those of the client may run from right to left.
  *
- * @param root The way from the page's URL to `/c/`.
+ * @param root Relative path from the page's URL to `/c/`: `../`.
  */
 export function layout(
   language: PageLanguage,

@@ -53,7 +53,7 @@ export function errorPage(request: ApiRequest, context: ResponseContext, error: 
   })
 }
 
-/** Links that were cut short have another depth. The pages may be mounted anywhere, so the way is relative. */
+/** Returns the relative path to `/c/`, because the pages may be mounted anywhere. A link that was cut short is less deep. */
 function rootFrom(path: string): string {
   return '../'.repeat(Math.max(0, path.split('/').length - 3))
 }

@@ -34,8 +34,8 @@ export interface Dialect {
   /** Whether `column` is one of the values of a list parameter. */
   inList(column: Expression<unknown>, list: Expression<unknown>): RawBuilder<boolean>
   /**
-   * Whether `column` is one of the few values that `query` selects. PostgreSQL looks each up in an index. It would join the
-   * tables, and read them whole, while it has no statistics of them.
+   * Whether `column` is one of the few values that `query` selects. PostgreSQL looks each value up in an index. A plain
+   * `in` would be a join, which reads whole tables while there are no statistics of them.
    */
   inFew(column: Expression<unknown>, query: Expression<unknown>): RawBuilder<boolean>
   /** Whether `text` contains `part`, taken literally. */
