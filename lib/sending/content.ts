@@ -170,11 +170,6 @@ function messageOf(error: unknown): string {
   return `This template is wrong: ${message.slice(0, 2 * maxQuotedCharacters)}.`
 }
 
-/** Whether a rendering failed because its time was over, which need not be the fault of its template. */
-export function isOutOfTime(error: unknown): boolean {
-  return error instanceof Error && error.cause instanceof Error && /render limit exceeded/.test(error.cause.message)
-}
-
 /**
  * Parses the templates once for many recipients.
  *

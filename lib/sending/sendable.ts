@@ -1,7 +1,7 @@
 /** Checks before something is sent: of the content, the sender, and the settings. */
 import { getClient } from '../clients/operations.ts'
 import { type Context, requirePublicUrl, type Tx } from '../context.ts'
-import { type FieldErrors, type Issue, ifFound, invalid, MailkeepError, nameField } from '../errors.ts'
+import { type FieldErrors, type Issue, ifFound, invalid, isMailkeepError, MailkeepError, nameField } from '../errors.ts'
 import { getIdentity, listIdentities } from '../identities/operations.ts'
 import type { Identity } from '../identities/schema.ts'
 import { getPageSettings } from '../pages/operations.ts'
@@ -100,6 +100,11 @@ export async function requireLink(ctx: Context, content: Parameters<typeof field
   if (content.html === undefined && content.text === undefined) return
   const templates = await loadTemplates(ctx)
   refuseIssues(templates.fieldsWithoutLink(content), '')
+}
+
+/** Whether rendering took too long. Its templates need not be slow: the process may have been suspended. */
+export function isOutOfTime(error: unknown): boolean {
+  return isMailkeepError(error, 'validation_failed') && error.message.includes('render limit exceeded')
 }
 
 function refuseIssues(issues: readonly Issue[], prefix: string): void {

@@ -743,6 +743,22 @@ onEveryDatabase('a scheduled newsletter', (open) => {
     assert.deepEqual(errors, [], 'waiting is no failure')
   })
 
+  test('starts also if the process was suspended while it checked the templates', async (t) => {
+    const mail = await openDraft(t, open, 1)
+    await mail.acme.newsletters.send(mail.id, { at: new Date(mail.clock.read() + hourMs).toISOString() })
+    mail.advance(2 * hourMs)
+    const now = performance.now.bind(performance)
+    let suspendedMs = 0
+    t.mock.method(performance, 'now', () => {
+      if (suspendedMs === 0 && new Error().stack!.includes('renderTemplates')) suspendedMs = hourMs
+      return now() + suspendedMs
+    })
+    await mail.run()
+    assert.equal(suspendedMs, hourMs)
+    const { status, error } = await mail.acme.newsletters.get(mail.id)
+    assert.deepEqual([status, error], ['sent', null])
+  })
+
   test('is refused at a day that does not exist', async (t) => {
     const mail = await openDraft(t, open, 1)
     for (const at of ['2027-02-29T00:00:00Z', '2027-04-31T00:00:00+02:00', '2027-13-01T00:00:00Z'])
