@@ -48,7 +48,7 @@ export async function requireMigrated(storage: Database, migrations: readonly Mi
   if (missing.length === 0) return
   throw new MailkeepError(
     'conflict',
-    `The database lacks ${missing.join(', ')}: run mailkeep migrate, as a role that may change tables.`,
+    `The database lacks ${missing.join(', ')}: run mailkeep migrate, or open it without migrate: false, as a role that may change tables.`,
   )
 }
 
