@@ -56,7 +56,7 @@ export function onSharedDatabases(name: string, suite: (open: Open) => void, mor
 
 function onOpened(kinds: readonly Kind[], name: string, suite: (open: Open) => void): void {
   onKinds(kinds, name, (kind) =>
-    suite(async (t, options) => open(t, { place: share(await openPlace(kind)), ...options })),
+    suite(async (t, options) => open(t, { ...options, place: options?.place ?? share(await openPlace(kind)) })),
   )
 }
 
