@@ -45,7 +45,7 @@ export async function buildPackage(root: string): Promise<void> {
 /**
  * Replaces a module by one that contains the packages it imports, so that users of the library need not install them.
  * undici is CommonJS, and its `require('node:net')` fails inside a host's bundle of ES modules. Here Node's modules come
- * from `process.getBuiltinModule`, which works in every bundle.
+ * from `process.getBuiltinModule`, which works in every bundle. It is why `engines` in package.json excludes 22.0 to 22.2.
  *
  * @param path Path of the module, without its extension.
  */

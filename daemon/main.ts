@@ -1,13 +1,10 @@
 #!/usr/bin/env node
-const minMajor = 20
-const minMinor = 19
-
-/** Ends the process with one line on a Node that cannot run this program. */
+/** Ends the process with one line on a Node that cannot run this program. 21 and 22.0 to 22.2 lack `getBuiltinModule`. */
 function requireNode(): void {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-  if (major > minMajor || (major === minMajor && minor >= minMinor)) return
+  if (major > 22 || (major === 22 && minor >= 3) || (major === 20 && minor >= 19)) return
   process.stderr.write(
-    `mailkeep: Node ${minMajor}.${minMinor} or later is needed, this is ${process.versions.node}. ` +
+    `mailkeep: Node 20.19 or later 20.x, or 22.3 or later, is needed; this is ${process.versions.node}. ` +
       'In a checkout, `npm start` and `npx` use the Node that `npm ci` installed.\n',
   )
   process.exit(1)

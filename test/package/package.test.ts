@@ -378,6 +378,27 @@ describe('the packed package', { concurrency: 2 }, () => {
     )
   })
 
+  for (const [version, runs] of [
+    ['20.18.3', false],
+    ['20.19.0', true],
+    ['21.7.3', false],
+    ['22.2.0', false],
+    ['22.3.0', true],
+  ] as const) {
+    test(`${runs ? 'starts its daemon' : 'reports in one line that its daemon does not run'} on Node ${version}`, () => {
+      const older = JSON.stringify({ ...process.versions, node: version })
+      const setVersion = `Object.defineProperty(process, 'versions', { value: ${older} })`
+      const { folder } = packed.project(`daemon ${version}`, ['kysely'])
+      const program = join(folder, 'node_modules/mailkeep', manifest.bin.mailkeep)
+      const words = ['--import', `data:text/javascript,${encodeURIComponent(setVersion)}`, program, '--version']
+      const { status, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8' })
+      const refusal =
+        `mailkeep: Node 20.19 or later 20.x, or 22.3 or later, is needed; this is ${version}. ` +
+        'In a checkout, `npm start` and `npx` use the Node that `npm ci` installed.\n'
+      assert.deepEqual([status, stderr], runs ? [0, ''] : [1, refusal])
+    })
+  }
+
   test('reports in one line that better-sqlite3 13 does not run on Node 20', async (t) => {
     const node20 = findNode(20)
     if (!node20) return t.skip('there is no Node 20 on this machine')
