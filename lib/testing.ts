@@ -7,6 +7,7 @@ import type { ClientMailkeep } from './client-api.ts'
 import type { Contact, ContactFieldsInput, ContactInput } from './contacts/schema.ts'
 import type { RaisedEvent } from './context.ts'
 import { invalid } from './errors.ts'
+import { readJson } from './json.ts'
 import type { List } from './lists/schema.ts'
 import { createMailkeep, type Mailkeep } from './mailkeep.ts'
 import { checkOptions } from './option-schemas.ts'
@@ -184,5 +185,5 @@ function matches(event: RaisedEvent, type: EventType | undefined): boolean {
 
 /** Copies the event through JSON, so that tests see what a receiver would see. */
 function copyThroughJson({ clientId, type, created_at, data }: RaisedEvent) {
-  return { clientId, type, created_at, data: JSON.parse(JSON.stringify(data)) }
+  return { clientId, type, created_at, data: readJson(JSON.stringify(data)) }
 }

@@ -1,4 +1,5 @@
 import { invalid } from '../errors.ts'
+import { readJson } from '../json.ts'
 import { checkOptions } from '../option-schemas.ts'
 import { isRecord } from '../parse.ts'
 import { headersOf, type Outcome, type Request, type Sender, type Sending } from '../webhooks/http/send.ts'
@@ -50,7 +51,7 @@ export class CapturingSender implements Sender {
     this.#attempts.set(id, attempt)
     const sentMs = this.#clock.now()
     const headers = headersOf(request, sentMs)
-    const delivery = { url, id, attempt, sentMs, headers, body, event: JSON.parse(body) }
+    const delivery = { url, id, attempt, sentMs, headers, body, event: readJson(body) }
     this.captured.push(delivery)
     let abort = () => {}
     const aborted = new Promise<Outcome>((resolve) => {

@@ -1,9 +1,10 @@
 /**
  * For receivers: verifies that a request is a delivery from mailkeep, and returns its typed event. At run time it
- * imports only node:crypto, so that receivers can use it without the rest of mailkeep.
+ * imports only node:crypto and the JSON parser, so that receivers can use it without the rest of mailkeep.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Contact } from '../contacts/schema.ts'
+import { readJson } from '../json.ts'
 import type { List } from '../lists/schema.ts'
 import type { Tag } from '../tags/schema.ts'
 import type { Topic } from '../topics/schema.ts'
@@ -166,7 +167,7 @@ function matches(signature: string, secret: string, timestamp: string, rawBody: 
 function parseEvent(rawBody: string | Uint8Array): WebhookEvent {
   try {
     const text = typeof rawBody === 'string' ? rawBody : new TextDecoder('utf-8', { fatal: true }).decode(rawBody)
-    const event = JSON.parse(text)
+    const event = readJson(text)
     const named = [event.id, event.type, event.created_at].every((field) => typeof field === 'string')
     if (named && typeof event.data === 'object' && event.data !== null) return event
   } catch {

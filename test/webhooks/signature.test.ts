@@ -92,6 +92,14 @@ describe('the receiver', () => {
     assert.deepEqual(verifyDelivery(signed(), new TextEncoder().encode(body), secret, at(time)), event)
   })
 
+  test('returns the names of attributes as they were sent, also after others with escapes', () => {
+    for (const name of ['\\', '\n', '"', 'x\\', 'x\n']) {
+      const text = JSON.stringify({ ...event, data: { attributes: { receiver: '', [name]: '' } } })
+      const { data } = verifyDelivery(signed(text), text, secret, at(time)) as { data: { attributes?: object } }
+      assert.deepEqual(Object.keys(data.attributes ?? {}), ['receiver', name])
+    }
+  })
+
   test('uses the system clock by default', () => {
     const now = Math.floor(Date.now() / 1000)
     assert.deepEqual(verifyDelivery(signed(body, now), body, secret), event)
