@@ -22,7 +22,7 @@ import { insertRecipients } from './message-queries.ts'
 import * as queries from './newsletter-queries.ts'
 import { getNewsletter } from './newsletters.ts'
 import { type MessageCounts, type Newsletter, newsletterFrom, summaryFrom } from './schema.ts'
-import { isOutOfTime, requireReady } from './sendable.ts'
+import { renderInTime, requireReady } from './sendable.ts'
 
 const { prepareNewsletter } = queries
 
@@ -68,11 +68,7 @@ export async function startScheduled(tx: Tx, { targetId: id }: Job): Promise<Job
   if (newsletter.scheduled_at! > now(tx)) return continueJob(undefined, msOf(newsletter.scheduled_at!) + 1)
   try {
     const audience = JSON.parse(newsletter.audience)
-    const check = () => requireReady(tx, { ...newsletter, audience })
-    const sender = await check().catch((error) => {
-      if (!isOutOfTime(error)) throw error
-      return check()
-    })
+    const sender = await renderInTime(() => requireReady(tx, { ...newsletter, audience }))
     if (await waitsForIndex(tx, audience)) return continueJob(undefined, tx.clock() + indexPollMs)
     await startNow(tx, id, sender.id)
   } catch (error) {

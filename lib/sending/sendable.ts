@@ -102,9 +102,13 @@ export async function requireLink(ctx: Context, content: Parameters<typeof field
   refuseIssues(templates.fieldsWithoutLink(content), '')
 }
 
-/** Whether rendering took too long. Its templates need not be slow: the process may have been suspended. */
-export function isOutOfTime(error: unknown): boolean {
-  return isMailkeepError(error, 'validation_failed') && error.message.includes('render limit exceeded')
+/** Renders templates, and once more if it took too long: they need not be slow, the process may have been suspended. */
+export async function renderInTime<T>(render: () => Promise<T>): Promise<T> {
+  return await render().catch((error) => {
+    const isOutOfTime = isMailkeepError(error, 'validation_failed') && error.message.includes('render limit exceeded')
+    if (!isOutOfTime) throw error
+    return render()
+  })
 }
 
 function refuseIssues(issues: readonly Issue[], prefix: string): void {

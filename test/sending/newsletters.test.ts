@@ -2,7 +2,15 @@ import assert from 'node:assert/strict'
 import type { MailMessage, MailOutcome } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
 import { keepLog } from '../support/kept-log.ts'
-import { addAudience, addNewsletter, content, emailOf, openAnother, openMail } from '../support/mail-harness.ts'
+import {
+  addAudience,
+  addNewsletter,
+  content,
+  emailOf,
+  openAnother,
+  openMail,
+  suspendOnceWhileRendering,
+} from '../support/mail-harness.ts'
 import { isInvalid } from '../support/refusal.ts'
 import { dayMs, hourMs, onEveryDatabase, onSharedDatabases } from '../support/webhook-harness.ts'
 
@@ -27,14 +35,9 @@ onEveryDatabase('a newsletter', (open) => {
     await addAudience(mail, 2)
     const { id } = await addNewsletter(mail, {})
     await mail.acme.newsletters.send(id)
-    const now = performance.now.bind(performance)
-    let suspendedMs = 0
-    t.mock.method(performance, 'now', () => {
-      if (suspendedMs === 0 && new Error().stack!.includes('renderTemplates')) suspendedMs = hourMs
-      return now() + suspendedMs
-    })
+    const suspendedMs = suspendOnceWhileRendering(t)
     await mail.run()
-    assert.equal(suspendedMs, hourMs)
+    assert.equal(suspendedMs(), hourMs)
     const { counts } = await mail.acme.newsletters.get(id)
     assert.deepEqual([counts.sent, counts.failed], [2, 0])
   })

@@ -3,7 +3,14 @@ import type { TestContext } from 'node:test'
 import { isMailkeepError, type Newsletter } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
 import type { Place } from '../support/kinds.ts'
-import { addAudience, addNewsletter, emailOf, type OpenedMail, openMail } from '../support/mail-harness.ts'
+import {
+  addAudience,
+  addNewsletter,
+  emailOf,
+  type OpenedMail,
+  openMail,
+  suspendOnceWhileRendering,
+} from '../support/mail-harness.ts'
 import { isInvalid } from '../support/refusal.ts'
 import { dayMs, hourMs, onEveryDatabase } from '../support/webhook-harness.ts'
 
@@ -747,14 +754,9 @@ onEveryDatabase('a scheduled newsletter', (open) => {
     const mail = await openDraft(t, open, 1)
     await mail.acme.newsletters.send(mail.id, { at: new Date(mail.clock.read() + hourMs).toISOString() })
     mail.advance(2 * hourMs)
-    const now = performance.now.bind(performance)
-    let suspendedMs = 0
-    t.mock.method(performance, 'now', () => {
-      if (suspendedMs === 0 && new Error().stack!.includes('renderTemplates')) suspendedMs = hourMs
-      return now() + suspendedMs
-    })
+    const suspendedMs = suspendOnceWhileRendering(t)
     await mail.run()
-    assert.equal(suspendedMs, hourMs)
+    assert.equal(suspendedMs(), hourMs)
     const { status, error } = await mail.acme.newsletters.get(mail.id)
     assert.deepEqual([status, error], ['sent', null])
   })

@@ -2,7 +2,7 @@
 import type { TestContext } from 'node:test'
 import type { AudienceInput, ContentInput, Newsletter } from '../../lib/index.ts'
 import { CapturingTransport } from '../../lib/testing/mail.ts'
-import { type Open, type Opened, type OpenOptions, open as openMailkeep, TestClock } from './webhook-harness.ts'
+import { hourMs, type Open, type Opened, type OpenOptions, open as openMailkeep, TestClock } from './webhook-harness.ts'
 
 export const publicUrl = 'https://mail.example.com'
 
@@ -57,4 +57,15 @@ export async function addAudience({ acme }: Pick<Opened, 'acme'>, count: number)
 
 export async function addNewsletter({ acme }: Pick<Opened, 'acme'>, audience: AudienceInput): Promise<Newsletter> {
   return await acme.newsletters.create({ name: 'News', audience, ...content })
+}
+
+/** Suspends the process for an hour the first time that it renders a template. @returns Reads for how long it was. */
+export function suspendOnceWhileRendering(t: TestContext): () => number {
+  const now = performance.now.bind(performance)
+  let suspendedMs = 0
+  t.mock.method(performance, 'now', () => {
+    if (suspendedMs === 0 && new Error().stack!.includes('renderTemplates')) suspendedMs = hourMs
+    return now() + suspendedMs
+  })
+  return () => suspendedMs
 }

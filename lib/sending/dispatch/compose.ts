@@ -6,7 +6,7 @@ import { readJson } from '../../json.ts'
 import type { ContentVariables, RenderedContent } from '../content.ts'
 import { mailHeaders } from '../headers.ts'
 import { getNewsletter } from '../newsletters.ts'
-import { type Envelope, isOutOfTime, turnForTemplates } from '../sendable.ts'
+import { type Envelope, renderInTime, turnForTemplates } from '../sendable.ts'
 import { listSteps } from '../step-queries.ts'
 import type { MailMessage } from '../transport.ts'
 import type { ClaimedMessage, Recipient } from './claim.ts'
@@ -44,10 +44,7 @@ export class Composer {
     const render = await this.#contentOf(ctx, task)
     const { uuid, campaign, contact, envelope } = task
     const variables = variablesOf(ctx, contact, readJson(contact.attributes), envelope.client)
-    const content = await this.#render(ctx, render, variables, signal).catch((error) => {
-      if (!isOutOfTime(error)) throw error
-      return this.#render(ctx, render, variables, signal)
-    })
+    const content = await renderInTime(() => this.#render(ctx, render, variables, signal))
     return messageOf(ctx, content, variables, { uuid, campaign: `${campaign.kind}-${campaign.id}`, ...envelope })
   }
 
