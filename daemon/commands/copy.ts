@@ -40,7 +40,7 @@ export const copy: Command = {
     const to = readTarget(invocation)
     const { inspectFile, openRows } = await loadSqlite()
     const { copyInto } = await loadPostgres()
-    await requireDatabase(from)
+    await requireSource(from)
     try {
       const report = inspectFile(from, { ...sqliteOptions(), thorough: false })
       refuseOtherVersion(from, report)
@@ -72,7 +72,7 @@ function readTarget({ flags: { to }, config }: Invocation): string {
   return to
 }
 
-async function requireDatabase(from: string): Promise<void> {
+async function requireSource(from: string): Promise<void> {
   if (isServer(from) || from === inMemory) throw new CliError('--from must be a SQLite file.', 2)
   if (!holdsDatabase(from)) throw new CliError(`There is no database ${from}: set --from to its path.`)
 }
