@@ -59,7 +59,11 @@ export async function addNewsletter({ acme }: Pick<Opened, 'acme'>, audience: Au
   return await acme.newsletters.create({ name: 'News', audience, ...content })
 }
 
-/** Suspends the process for an hour the first time that it renders a template. @returns Reads for how long it was. */
+/**
+ * Suspends the process for an hour the first time that it renders a template.
+ *
+ * @returns A function that returns the length of the suspension in milliseconds; 0 before it.
+ */
 export function suspendOnceWhileRendering(t: TestContext): () => number {
   const now = performance.now.bind(performance)
   let suspendedMs = 0
