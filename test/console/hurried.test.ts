@@ -1,6 +1,6 @@
 /** What hurried people do: double clicks, held keys, and a second press while the first one is under way. */
 import assert from 'node:assert/strict'
-import { consoleTest, during, gate, heading } from './world.ts'
+import { consoleTest, during, gate, heading, holdBack } from './world.ts'
 
 interface Entry {
   readonly type: string
@@ -27,11 +27,7 @@ consoleTest('a button is busy until its action is done', async ({ page, visit, d
   await data('POST', '/newsletters', { name: 'January', subject: 'Hello', html: '<p>{{ unsubscribe_url }}</p>' })
   await visit('/console/newsletters/1')
   await heading(page, 'January')
-  const { promise, resolve: letCreate } = gate()
-  await during(page, 'POST', '/api/v1/newsletters', async (route) => {
-    await promise
-    await route.continue()
-  })
+  const letCreate = await holdBack(page, 'POST', '/api/v1/newsletters')
   const copy = page.getByRole('button', { name: 'Copy' })
   await copy.click()
   await page.locator('button[aria-busy="true"]').waitFor()
@@ -79,11 +75,7 @@ consoleTest('a dialog whose button was clicked stays open until its action is do
   await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
   await visit('/console/contacts/1')
   await page.getByRole('button', { name: 'Edit' }).click()
-  const { promise, resolve: letSave } = gate()
-  await during(page, 'PUT', '/api/v1/contacts/1', async (route) => {
-    await promise
-    await route.continue()
-  })
+  const letSave = await holdBack(page, 'PUT', '/api/v1/contacts/1')
   const dialog = page.getByRole('dialog')
   await dialog.getByRole('button', { name: 'Save' }).click()
   await dialog.getByRole('button', { name: 'Please wait…' }).waitFor()
@@ -112,11 +104,7 @@ consoleTest('the question before sending counts the audience that was just chose
   })
   await visit('/console/newsletters/1')
   await page.getByText('1 contact', { exact: true }).waitFor()
-  const { promise, resolve: letStore } = gate()
-  await during(page, 'PATCH', '/api/v1/newsletters/1', async (route) => {
-    await promise
-    await route.continue()
-  })
+  const letStore = await holdBack(page, 'PATCH', '/api/v1/newsletters/1')
   await page.getByText('Sender and audience').click()
   await page.getByLabel('News', { exact: true }).uncheck()
   await page.getByRole('button', { name: 'Send', exact: true }).click()
@@ -244,11 +232,7 @@ consoleTest('the download of refused rows has rows of several lines as a whole',
 consoleTest('the tag that is typed while another one is added stays', async ({ page, visit, data }) => {
   await data('POST', '/contacts', { email: 'ada@example.org' })
   await visit('/console/contacts/1')
-  const { promise, resolve: letAdd } = gate()
-  await during(page, 'POST', '/api/v1/contacts/1/tags', async (route) => {
-    await promise
-    await route.continue()
-  })
+  const letAdd = await holdBack(page, 'POST', '/api/v1/contacts/1/tags')
   const field = page.getByLabel('Tags to add')
   await field.fill('vip')
   await field.press('Enter')
@@ -263,11 +247,7 @@ consoleTest('the address that is typed while another contact is enrolled stays',
   await data('POST', '/sequences', { name: 'Welcome', status: 'paused', steps: [] })
   await visit('/console/sequences/1')
   await page.getByText('Enrolments').click()
-  const { promise, resolve: letEnrol } = gate()
-  await during(page, 'POST', '/api/v1/sequences/1/enrolments', async (route) => {
-    await promise
-    await route.continue()
-  })
+  const letEnrol = await holdBack(page, 'POST', '/api/v1/sequences/1/enrolments')
   const field = page.getByLabel('E-mail of a contact to enrol')
   await field.fill('ada@example.org')
   await field.press('Enter')

@@ -1,7 +1,7 @@
 /** Imports one after another, and options that change after a dry run. */
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
-import { consoleTest, during, gate, heading } from './world.ts'
+import { consoleTest, during, gate, heading, holdBack } from './world.ts'
 
 const chooseFile = (page: Page, name: string, text: string) =>
   page.locator('input[type=file]').setInputFiles({ name, mimeType: 'text/csv', buffer: Buffer.from(text) })
@@ -112,11 +112,7 @@ consoleTest('a dry run that ends on the import page of another list shows its ow
   for (const name of ['News', 'Jobs']) await data('POST', '/lists', { name })
   await visit('/console/import')
   await chooseFile(page, 'people.csv', 'email\nada@example.org\n')
-  const { promise, resolve: letCheck } = gate()
-  await during(page, 'POST', '/api/v1/lists/1/contacts/import*', async (route) => {
-    await promise
-    await route.continue()
-  })
+  const letCheck = await holdBack(page, 'POST', '/api/v1/lists/1/contacts/import*')
   await page.getByRole('button', { name: 'Start' }).click()
   await page.getByRole('progressbar').waitFor()
   await page.getByRole('link', { name: 'Lists & topics' }).click()
@@ -210,11 +206,7 @@ consoleTest(
     await data('POST', '/lists', { name: 'News' })
     await visit('/console/import')
     await chooseFile(page, 'people.csv', 'email\nada@example.org\n')
-    const { promise, resolve: answer } = gate()
-    await during(page, 'POST', '/contacts/import**', async (route) => {
-      await promise
-      await route.continue()
-    })
+    const answer = await holdBack(page, 'POST', '/contacts/import**')
     await page.getByRole('button', { name: 'Start' }).click()
     await page.getByText('Checking: 0 of about').waitFor()
     const asked = page.waitForEvent('dialog')

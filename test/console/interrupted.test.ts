@@ -5,7 +5,7 @@ import type { Route } from 'playwright-core'
 import { until } from '../support/harness.ts'
 import { openReceiver } from '../support/http-receiver.ts'
 import { runJson } from '../support/program.ts'
-import { consoleTest, during, gate, heading, loaded } from './world.ts'
+import { consoleTest, during, heading, holdBack, loaded } from './world.ts'
 
 const link = '<a href="{{ unsubscribe_url }}">Leave</a>'
 
@@ -39,11 +39,7 @@ consoleTest('a newsletter is sent after its last change is stored, however long 
   await data('POST', '/newsletters', { subject: 'Old', html: link })
   await visit('/console/newsletters/1')
   await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
-  const { promise, resolve: letStore } = gate()
-  await during(page, 'PATCH', '/api/v1/newsletters/1', async (route) => {
-    await promise
-    await route.continue()
-  })
+  const letStore = await holdBack(page, 'PATCH', '/api/v1/newsletters/1')
   await page.getByLabel('Subject').fill('New')
   await page.getByRole('button', { name: 'Send', exact: true }).click()
   await page.locator('button[aria-busy="true"]').waitFor()
@@ -87,11 +83,7 @@ consoleTest(
     await visit('/console/newsletters')
     await page.getByRole('link', { name: 'Old' }).click()
     await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
-    const { promise, resolve: letStore } = gate()
-    await during(page, 'PATCH', '/api/v1/newsletters/1', async (route) => {
-      await promise
-      await route.continue()
-    })
+    const letStore = await holdBack(page, 'PATCH', '/api/v1/newsletters/1')
     const isAsked = page.waitForRequest((request) => request.method() === 'PATCH')
     await page.getByLabel('Subject').fill('New')
     await isAsked
@@ -378,11 +370,7 @@ consoleTest('tags that are not added stay in their field', async ({ page, visit,
 consoleTest('a dialog stays open until what it creates is there', async ({ page, visit, data }) => {
   await visit('/console/tokens')
   await page.getByText('of this session').waitFor()
-  const { promise, resolve: letCreate } = gate()
-  await during(page, 'POST', '/api/v1/tokens', async (route) => {
-    await promise
-    await route.continue()
-  })
+  const letCreate = await holdBack(page, 'POST', '/api/v1/tokens')
   await page.keyboard.press('n')
   await page.getByLabel('Name').fill('website')
   await page.keyboard.press('Enter')

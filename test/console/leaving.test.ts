@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
 import { until } from '../support/harness.ts'
-import { consoleTest, during, gate, heading, loaded, type World } from './world.ts'
+import { consoleTest, during, gate, heading, holdBack, loaded, type World } from './world.ts'
 
 interface Sequence {
   readonly steps: readonly { readonly subject: string }[]
@@ -67,11 +67,7 @@ consoleTest('a page that is left while its save runs is left after that', async 
   await data('PUT', '/sequences/1/steps', { steps: [step] })
   await visit('/console/sequences/1')
   await page.getByRole('button', { name: 'Edit Welcome' }).click()
-  const { promise, resolve: letStore } = gate()
-  await during(page, 'PUT', '/api/v1/sequences/1/steps', async (route) => {
-    await promise
-    await route.continue()
-  })
+  const letStore = await holdBack(page, 'PUT', '/api/v1/sequences/1/steps')
   await page.getByLabel('Subject').fill('A long letter')
   await page.getByRole('button', { name: 'Save step' }).click()
   await page.getByRole('button', { name: 'Please wait…' }).waitFor()
@@ -231,11 +227,7 @@ consoleTest(
 consoleTest('a page that is loaded by its address leaves the focus where it is', async ({ page, visit, data }) => {
   await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
   await visit('/console/contacts')
-  const { promise, resolve: letLoad } = gate()
-  await during(page, 'GET', '/api/v1/contacts/1', async (route) => {
-    await promise
-    await route.continue()
-  })
+  const letLoad = await holdBack(page, 'GET', '/api/v1/contacts/1')
   await page.goto(page.url().replace('/contacts', '/contacts/1'))
   await heading(page, 'Contact')
   const tags = page.getByRole('link', { name: 'Tags', exact: true })
@@ -293,11 +285,7 @@ consoleTest('the history of a contact is read page by page', async ({ page, visi
 consoleTest('who has left a page is not brought back when its action is done', async ({ page, visit, data }) => {
   await data('POST', '/newsletters', { name: 'January', subject: 'Hi', html: '<p>{{ unsubscribe_url }}</p>' })
   await visit('/console/newsletters/1')
-  const { promise, resolve: letDelete } = gate()
-  await during(page, 'DELETE', '/api/v1/newsletters/1', async (route) => {
-    await promise
-    await route.continue()
-  })
+  const letDelete = await holdBack(page, 'DELETE', '/api/v1/newsletters/1')
   await page.getByRole('button', { name: 'Delete' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
   await page.getByRole('link', { name: 'Page settings' }).click()

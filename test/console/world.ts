@@ -111,6 +111,16 @@ export async function during(page: Page, method: string, path: string, answer: (
   return () => page.unroute(`**${path}`)
 }
 
+/** Holds such requests back until the returned function is called. */
+export async function holdBack(page: Page, method: string, path: string): Promise<() => void> {
+  const { promise, resolve } = gate()
+  await during(page, method, path, async (route) => {
+    await promise
+    await route.continue()
+  })
+  return resolve
+}
+
 /** Resolves when `resolve` is called. */
 export function gate() {
   let resolve = () => {}
