@@ -59,8 +59,10 @@ consoleTest('a scheduled newsletter is not sent before its change is saved', asy
   await page.getByLabel('Subject').fill('New')
   await page.getByText('The last change is not saved.').waitFor()
   assert.equal(await page.getByRole('button', { name: 'Send', exact: true }).count(), 0)
+  const stored = page.waitForResponse((response) => response.request().method() === 'PATCH')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByRole('button', { name: 'Send', exact: true }).waitFor()
+  await stored // the button is there before, and waits for it when it is pressed
   assert.equal((await data<Newsletter>('GET', '/newsletters/1')).subject, 'New')
 })
 
