@@ -328,9 +328,15 @@ describe('mailkeep restore', { concurrency: 4 }, () => {
     await rename(join(cwd, 'copy.db.key'), join(cwd, 'safe'))
     const { out } = await run(['restore', 'copy.db'], { cwd })
     assert.match(out, /ITS KEY IS MISSING/)
-    assert.match(await errorLineOf(['serve'], { cwd }), /The key of the database mailkeep\.db is missing/)
+    assert.match(
+      await errorLineOf(['serve', '--port', '0'], { cwd }),
+      /The key of the database mailkeep\.db is missing/,
+    )
     const wrong = { MAILKEEP_ENCRYPTION_KEY: 'k'.repeat(43) }
-    assert.match(await errorLineOf(['serve'], { cwd, env: wrong }), /The encryption key is not this database's/)
+    assert.match(
+      await errorLineOf(['serve', '--port', '0'], { cwd, env: wrong }),
+      /The encryption key is not this database's/,
+    )
     const again = await daemon(t, { cwd, env: { MAILKEEP_ENCRYPTION_KEY_FILE: join(cwd, 'safe') } })
     assert.equal((await again.ask('GET', '/api/v1/webhook-endpoints')).status, 200)
   })

@@ -572,7 +572,7 @@ describe('a start that cannot succeed prints one clear line', { concurrency: 4 }
       const cwd = await directory(t)
       await writeFile(join(cwd, 'text.db'), 'this is no database')
       await mkdir(join(cwd, 'some'))
-      const { out, err, code } = await run(cwd, ['serve', ...args], env)
+      const { out, err, code } = await run(cwd, ['serve', ...args], { MAILKEEP_PORT: '0', ...env })
       assert.equal(out, '')
       assert.match(err, /^mailkeep: .+\n$/)
       assert.match(err, line)
