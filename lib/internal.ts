@@ -1,6 +1,7 @@
 /** Functions and schemas for the daemon. They are not exported by the package. */
 export { attributeSettingsFields } from './attributes/schema.ts'
 export { auditFields } from './audit/schema.ts'
+export { ByteCollector } from './byte-collector.ts'
 export { clientTokenFields, currentTokenFields, rolesText } from './clients/schema.ts'
 export { defined } from './collections.ts'
 export { historyFields, suppressionFields } from './consent/schema.ts'

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { MailkeepError } from '../../lib/index.ts'
+import { ByteCollector } from '../../lib/internal.ts'
 import type { AnswerBudget } from './answer-budget.ts'
 
 /** A request and its answer on one connection. */
@@ -105,8 +106,7 @@ async function receive(exchange: HttpExchange, limit: number): Promise<Buffer> {
   const { req } = exchange
   if (req.destroyed || req.readableEnded) throw endedEarly(undefined)
   return await new Promise<Buffer>((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let receivedBytes = 0
+    const received = new ByteCollector()
     const stop = (error: MailkeepError) => {
       removeListeners()
       req.pause() // the server decides whether the connection ends
@@ -114,13 +114,12 @@ async function receive(exchange: HttpExchange, limit: number): Promise<Buffer> {
     }
     const onData = (chunk: Buffer | string) => {
       const bytes = typeof chunk === 'string' ? Buffer.from(chunk, req.readableEncoding ?? 'utf8') : chunk
-      receivedBytes += bytes.length
-      if (receivedBytes > limit) stop(tooLarge(limit))
-      else chunks.push(bytes)
+      if (received.length + bytes.length > limit) stop(tooLarge(limit))
+      else received.add(bytes)
     }
     const onEnd = () => {
       removeListeners()
-      resolve(Buffer.concat(chunks))
+      resolve(received.bytes())
     }
     const onError = (error: Error) => stop(endedEarly(error))
     const onClose = () => stop(endedEarly(undefined))

@@ -1,3 +1,4 @@
+import { ByteCollector } from '../../lib/internal.ts'
 import type { ApiRequest } from '../api/http-types.ts'
 import type { Respond } from '../api/index.ts'
 import { apiOf, type MountedTarget, type MountOptions, resolveMount } from './mount.ts'
@@ -116,14 +117,12 @@ async function* streamWebBody(request: Request): AsyncGenerator<Uint8Array> {
 async function readWebBody(request: Request, limit: number): Promise<Uint8Array> {
   requireUnread(request)
   if (Number(request.headers.get('content-length')) > limit) throw tooLarge(limit)
-  const chunks: Uint8Array[] = []
-  let bytes = 0
+  const received = new ByteCollector()
   for await (const chunk of streamWebBody(request)) {
-    bytes += chunk.length
-    if (bytes > limit) throw tooLarge(limit)
-    chunks.push(chunk)
+    if (received.length + chunk.length > limit) throw tooLarge(limit)
+    received.add(chunk)
   }
-  return Buffer.concat(chunks)
+  return received.bytes()
 }
 
 function requireUnread({ bodyUsed, body }: Request): void {

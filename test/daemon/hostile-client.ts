@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 
 /** The attack that a parent asks for. */
 export interface Attack {
-  readonly kind: 'silent' | 'idle' | 'pipeline' | 'bodies' | 'headers'
+  readonly kind: 'silent' | 'idle' | 'pipeline' | 'bodies' | 'crumbs' | 'headers'
   readonly port: number
   readonly count: number
   readonly token: string
@@ -47,8 +47,22 @@ async function open(port: number, kind: Attack['kind'], token: string): Promise<
   if (kind === 'pipeline')
     flood(socket, `GET /api/v1/contacts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`)
   if (kind === 'headers') flood(socket, `GET / HTTP/1.1\r\nHost: x\r\n${`A: ${'b'.repeat(1000)}\r\n`.repeat(100)}`)
+  if (kind === 'crumbs') await writeCrumbs(socket)
   if (kind === 'bodies') socket.write(Buffer.concat([Buffer.from(bodyHead(token)), Buffer.alloc(bodyBytes - 1, 0x20)]))
 }
+
+/** Writes a body in chunks of one byte. Resolves when the socket has taken it, or is closed. */
+async function writeCrumbs(socket: Socket): Promise<void> {
+  const head = 'POST /inbound/ses HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n'
+  const crumbs = '1\r\n \r\n'.repeat(crumbsPerBody)
+  await new Promise<void>((resolve) => {
+    socket.once('close', () => resolve())
+    socket.write(head + crumbs, () => resolve())
+  })
+}
+
+/** Less than a notification of Amazon SNS may have. */
+const crumbsPerBody = 300_000
 
 const bodyBytes = 1024 * 1024
 

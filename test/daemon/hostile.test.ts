@@ -14,7 +14,8 @@ import type { Attack, AttackResult } from './hostile-client.ts'
 /** Starts a daemon, and a process that attacks it. */
 async function open(t: TestContext) {
   const cwd = await directory(t)
-  const running = await daemon(t, { cwd, env: { MAILKEEP_LOG_LEVEL: 'warn' } })
+  const env = { MAILKEEP_LOG_LEVEL: 'warn', MAILKEEP_SES_TOPICS: 'arn:aws:sns:eu-west-1:123456789012:feedback' }
+  const running = await daemon(t, { cwd, env })
   const list = await running.data<{ id: number }>('POST', '/lists', { name: 'News' })
   for (let at = 0; at < 25; at++) {
     await running.data('POST', `/lists/${list.id}/contacts`, { email: `${at}@example.org`, note: 'x'.repeat(2000) })
@@ -142,6 +143,18 @@ describe('a daemon serves others, within bounded memory, under', () => {
     assertFaster(longest, maxAnswerMs, 'the slowest answer')
     assert.ok(grown < 400, `${grown} MB more`)
     assert.deepEqual(Object.keys(answers), ['503'])
+    assert.equal(said.err, '')
+  })
+
+  test('bodies without a token in chunks of one byte', async (t) => {
+    const { pid, attack, ask, said } = await open(t)
+    const before = residentMb(pid)
+    await attack('crumbs', 5)
+    const longest = await slowestAnswerMs(ask)
+    const grown = residentMb(pid) - before
+    t.diagnostic(`${Math.round(grown)} MB more, ${Math.round(longest)} ms at most for others`)
+    assertFaster(longest, maxAnswerMs, 'the slowest answer')
+    assert.ok(grown < 200, `${grown} MB more`)
     assert.equal(said.err, '')
   })
 })

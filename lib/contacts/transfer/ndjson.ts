@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { ByteCollector } from '../../byte-collector.ts'
 import { readJson } from '../../json.ts'
 import { withCommas } from '../../limits.ts'
 import { fieldReader } from './columns.ts'
@@ -36,7 +37,7 @@ export async function* readNdjson(
 /** Splits bytes into lines. A line that is too long is skipped and not kept in memory. */
 class Lines {
   #line = 0
-  #openLine: Uint8Array[] = []
+  #openLine = new ByteCollector()
   #bytes = 0
   readonly #convert: (row: Row) => Row
 
@@ -72,17 +73,17 @@ class Lines {
 
   #take(part: Uint8Array): void {
     this.#bytes += part.length
-    if (this.#bytes <= maxBytesPerRow) this.#openLine.push(part)
-    else this.#openLine = []
+    if (this.#bytes <= maxBytesPerRow) this.#openLine.add(part)
+    else this.#openLine = new ByteCollector()
   }
 
   #endLine(part: Uint8Array, rows: Row[]): void {
     this.#take(part)
     this.#line++
     const isTooLong = this.#bytes > maxBytesPerRow
-    const row = isTooLong ? unreadable(this.#line, tooLong) : rowOf(Buffer.concat(this.#openLine), this.#line)
+    const row = isTooLong ? unreadable(this.#line, tooLong) : rowOf(this.#openLine.bytes(), this.#line)
     if (row) rows.push(this.#convert(row))
-    this.#openLine = []
+    this.#openLine = new ByteCollector()
     this.#bytes = 0
   }
 }
