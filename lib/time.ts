@@ -66,6 +66,23 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
+/** A request is answered within a few turns of the event loop. */
+const turnsBetween = 5
+
+/**
+ * A FIFO queue of work that blocks the process, such as parsing and templates. Other requests are answered before each
+ * piece of work.
+ */
+export class BlockingQueue {
+  #last: Promise<void> = Promise.resolve()
+
+  /** Resolves for one caller after the other. The work must begin at once. */
+  turn(): Promise<void> {
+    for (let turn = 0; turn < turnsBetween; turn++) this.#last = this.#last.then(nextTurn)
+    return this.#last
+  }
+}
+
 /** Interrupts long computations every few milliseconds, so that they do not block the event loop. */
 export class TurnLimit {
   readonly #maxMs: number

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { MailkeepError } from '../../lib/index.ts'
-import { ByteCollector } from '../../lib/internal.ts'
+import { BlockingQueue, ByteCollector } from '../../lib/internal.ts'
 import type { AnswerBudget } from './answer-budget.ts'
 
 /** A request and its answer on one connection. */
@@ -42,7 +42,16 @@ export async function readBody(exchange: HttpExchange, limit: number): Promise<B
   if (Number(length) > limit) throw tooLarge(limit)
   const bytes = length === null ? limit : Number(length)
   if (bodyBudget && bytes > uncountedBodyBytes) reserve(exchange, bodyBudget, bytes)
-  return await receive(exchange, limit)
+  const body = await receive(exchange, limit)
+  await turnForBody(body)
+  return body
+}
+
+const largeBodies = new BlockingQueue()
+
+/** Resolves for one large body after the other: parsing and checking a megabyte may block the process for 200 ms. */
+export async function turnForBody({ length }: Uint8Array): Promise<void> {
+  if (length > uncountedBodyBytes) await largeBodies.turn()
 }
 
 function reserve(exchange: HttpExchange, budget: BodyBudget, bytes: number): void {

@@ -2,7 +2,7 @@ import { ByteCollector } from '../../lib/internal.ts'
 import type { ApiRequest } from '../api/http-types.ts'
 import type { Respond } from '../api/index.ts'
 import { apiOf, type MountedTarget, type MountOptions, resolveMount } from './mount.ts'
-import { endedEarly, tooLarge } from './request-body.ts'
+import { endedEarly, tooLarge, turnForBody } from './request-body.ts'
 import { defaultSendLimits } from './send.ts'
 
 /** A handler of Web-standard requests. It never rejects. */
@@ -122,7 +122,9 @@ async function readWebBody(request: Request, limit: number): Promise<Uint8Array>
     if (received.length + chunk.length > limit) throw tooLarge(limit)
     received.add(chunk)
   }
-  return received.bytes()
+  const body = received.bytes()
+  await turnForBody(body)
+  return body
 }
 
 function requireUnread({ bodyUsed, body }: Request): void {

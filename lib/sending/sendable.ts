@@ -5,7 +5,7 @@ import { type FieldErrors, type Issue, ifFound, invalid, isMailkeepError, Mailke
 import { getIdentity, listIdentities } from '../identities/operations.ts'
 import type { Identity } from '../identities/schema.ts'
 import { getPageSettings } from '../pages/operations.ts'
-import { nextTurn } from '../time.ts'
+import { BlockingQueue } from '../time.ts'
 import { requireAudience } from './audience.ts'
 import type { Content, ContentVariables, fieldsWithoutLink } from './content.ts'
 import type { Audience } from './schema.ts'
@@ -62,14 +62,12 @@ export async function requireSendable(
   return identity
 }
 
-/** A request is answered within a few turns of the event loop. Templates may block it for half a second. */
-const turnsBetween = 5
-let lastTurn: Promise<void> = Promise.resolve()
+/** Templates may block the process for half a second. */
+const templates = new BlockingQueue()
 
 /** Resolves for one caller after the other, so that other requests are answered before each. */
 export function turnForTemplates(): Promise<void> {
-  for (let turn = 0; turn < turnsBetween; turn++) lastTurn = lastTurn.then(nextTurn)
-  return lastTurn
+  return templates.turn()
 }
 
 /** Loads the libraries for templates at their first use, because that takes long and most processes need none. */

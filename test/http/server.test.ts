@@ -241,6 +241,30 @@ test('large bodies share a budget of bytes; beyond it they get 503, and small on
   assert.deepEqual(await (await large()).json(), { bytes: 150_000 })
 })
 
+test('of large bodies that arrive together each is processed in a turn of the event loop of its own', async (t) => {
+  const turns: number[] = []
+  let turn = 0
+  const { server } = await open(t, async (request) => {
+    const { length } = await request.body()
+    turns.push(turn)
+    return json({ bytes: length })
+  })
+  const wires = Array.from({ length: 10 }, () => dial(t, server))
+  for (const { socket } of wires) socket.write(post(100_000) + 'x'.repeat(99_999))
+  for (const { connected } of wires) await connected
+  await fetch(server.url, { method: 'POST', body: 'small' }) // the large ones have begun
+  const counter = () => {
+    turn += 1
+    counting = setImmediate(counter)
+  }
+  let counting = setImmediate(counter)
+  t.after(() => clearImmediate(counting))
+  for (const { socket } of wires) socket.write('x')
+  await Promise.all(wires.map((wire) => until(wire, /\{"bytes":100000\}/)))
+  const large = turns.slice(1)
+  assert.equal(new Set(large).size, wires.length, `turns ${large}`)
+})
+
 test('a chunked body arrives complete', async (t) => {
   const { server } = await open(t, sizes)
   const wire = dial(t, server)
