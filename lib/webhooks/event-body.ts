@@ -13,14 +13,25 @@ import type { EventType } from './schema.ts'
  * @throws MailkeepError `validation_failed` on `data`, also when the body is too large, or on a number in it.
  */
 export function checkBody(type: EventType, given: object): { readonly data: object; readonly bytes: number } {
-  const created_at = timestamp(0)
-  const body = stringify({ id: sampleId, type, created_at, data: given }, rejectNonJsonNumbers())
+  const event = { id: sampleId, type, created_at: timestamp(0), data: given }
+  // Before the replacer sees it, which takes 500 ms for a megabyte of empty arrays.
+  if (isTooLarge(event)) throw tooLarge()
+  const body = stringify(event, rejectNonJsonNumbers())
   const { data } = readJson(body)
   if (!isRecord(data)) throw invalid('data', noRecordMessage(data))
   const bytes = Buffer.byteLength(body)
   // Also if the data has a contact: what the host gave is sent whole, or not at all.
   if (bytes > inputLimits.eventBytes) throw tooLarge()
   return { data, bytes }
+}
+
+/** Returns false also for what is no JSON: the replacer finds out where. */
+function isTooLarge(event: object): boolean {
+  try {
+    return Buffer.byteLength(JSON.stringify(event)) > inputLimits.eventBytes
+  } catch {
+    return false
+  }
 }
 
 function tooLarge(): Error {

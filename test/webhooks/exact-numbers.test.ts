@@ -76,6 +76,7 @@ describe('a number in event data, in the library', () => {
       [{ a: [1, { b: Number.NaN }] }, 'data.a.1.b'],
       [{ a: Number.POSITIVE_INFINITY }, 'data.a'],
       [{ a: { toJSON: () => ({ b: Number.NEGATIVE_INFINITY }) } }, 'data.a.b'],
+      [{ a: Number.NaN, text: 'x'.repeat(70_000) }, 'data'], // too large an event is refused before it is searched
     ]
     for (const [data, path] of cases) {
       const isRefused = (error: unknown) =>
