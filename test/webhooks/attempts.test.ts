@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { describe, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { errors } from 'undici'
 import { test } from '../support/databases.ts'
 import { assertFaster } from '../support/timing.ts'
 import {
@@ -228,6 +229,21 @@ async function attemptAll(t: TestContext, mk: Opened, all: readonly Misbehaviour
   }
 }
 
+/** Counts the errors that undici creates for too many headers. */
+function countErrors(t: TestContext): { readonly count: number } {
+  const { HeadersOverflowError, UndiciError } = errors
+  const created = { count: 0 }
+  class Counted extends UndiciError {
+    constructor(message?: string) {
+      super(message)
+      created.count += 1
+    }
+  }
+  Object.setPrototypeOf(HeadersOverflowError, Counted)
+  t.after(() => Object.setPrototypeOf(HeadersOverflowError, UndiciError))
+  return created
+}
+
 onSharedDatabases('a receiver that misbehaves', (open) => {
   test('fails the attempt, or does not, and has no other effect', async (t) => {
     await attemptAll(t, await open(t, { webhooks: { timeoutSeconds } }), misbehaviours)
@@ -235,6 +251,20 @@ onSharedDatabases('a receiver that misbehaves', (open) => {
 
   test('by sending a lot or in pieces is disconnected long before the time-out', async (t) => {
     await attemptAll(t, await open(t), floods)
+  })
+
+  test('with a flood of short headers or trailers costs one error, not one for each header', async (t) => {
+    const created = countErrors(t)
+    const mk = await open(t)
+    const trailers = `${head(undefined, '200 OK', 'Transfer-Encoding: chunked\r\n')}0\r\n`
+    for (const start of ['HTTP/1.1 200 OK\r\n', trailers]) {
+      const { url } = await openSocket(t, (socket) => flood(socket, start, 'a:b\r\n'.repeat(10_000)))
+      const { id } = await addEndpoint(mk, url)
+      await raise(mk)
+      assert.match((await attempted(mk, id, 1)).error!, /OVERFLOW/)
+    }
+    // The parser creates one for each header that it has been given.
+    assert.ok(created.count < 2000, `${created.count} errors`)
   })
 
   test('with 10 MB is disconnected after 64 KiB, of which 4 KiB are stored', async (t) => {

@@ -5,6 +5,12 @@ const maxBytesPerAttempt = 128 * 1024
 /** Counts the bytes of interim responses (1xx). */
 const maxInterimBytesPerAttempt = 16 * 1024
 
+/**
+ * Bytes that the parser gets at a time. It reads all of them, also if they have too many headers: for each header more it
+ * creates an error, and 64 KiB of short headers would block the process for a second.
+ */
+const maxBytesPerRead = 1024
+
 const interimStart = 'HTTP/1.1 1'
 const statusLineStartLength = 'HTTP/1.1 100'.length
 const endOfHead = '\r\n\r\n'
@@ -35,7 +41,8 @@ export class ResponseFilter {
   /** Replaces `socket.read()`, from which undici's parser reads. */
   attach(socket: Socket): void {
     const read = socket.read.bind(socket)
-    socket.read = (size?: number) => this.#read(() => read(size))
+    socket.read = () =>
+      this.#read(() => (socket.destroyed ? null : read(Math.min(maxBytesPerRead, socket.readableLength) || undefined)))
   }
 
   /** @returns The next bytes for the parser; null when there are none now. */
