@@ -23,7 +23,7 @@ export interface ApiRequest {
    *
    * @throws MailkeepError `unavailable`
    */
-  buildLarge?<T>(make: () => Promise<T>): Promise<T>
+  buildLarge?<T>(make: () => Promise<T>, clientId: number): Promise<T>
   /** The path the API is mounted at, such as `/mail`. Links include it, `target` does not. */
   readonly prefix?: string
   /** Whether the client used https. Links then use it too. */

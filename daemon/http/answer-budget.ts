@@ -7,15 +7,26 @@ const smallAnswerBytes = 16 * 1024
 /** Maximum large answers that are built concurrently. The others wait, so that small reads can run in between. */
 const maxBuilding = 16
 
-/** Maximum requests that wait to build a large answer. More are refused. */
+/** Those of one client, whose listings may take long. The rest is left to other clients. */
+const maxBuildingPerClient = 12
+
+/** Maximum requests that wait to build a large answer, in all and of one client. More are refused. */
 const maxWaitingBuilds = 1000
+const maxWaitingBuildsPerClient = 750
+
+/** A request that waits to build a large answer. */
+interface WaitingBuild {
+  readonly clientId: number
+  readonly start: () => void
+}
 
 /** Memory for all answers that are built but not yet accepted by their sockets. */
 export class AnswerBudget {
   #leftBytes: number
   readonly #minFreeBytes: number
-  #building = 0
-  readonly #builds: (() => void)[] = []
+  /** The client of each answer that is being built. */
+  readonly #building: number[] = []
+  readonly #builds: WaitingBuild[] = []
   readonly #waiting = new Set<() => void>()
 
   constructor(bytes: number) {
@@ -24,22 +35,39 @@ export class AnswerBudget {
   }
 
   /**
-   * Builds an answer that may be large. Requests are served in FIFO order.
+   * Builds an answer of a client that may be large. The requests of a client are served in FIFO order.
    *
    * @throws MailkeepError `unavailable`: the budget is used up, or too many requests wait.
    */
-  async build<T>(res: ServerResponse, make: () => Promise<T>): Promise<T> {
-    if (this.#builds.length >= maxWaitingBuilds) throw answersOverloaded()
-    if (this.#building >= maxBuilding) await new Promise<void>((resolve) => this.#builds.push(resolve))
-    else this.#building++
+  async build<T>(res: ServerResponse, clientId: number, make: () => Promise<T>): Promise<T> {
+    await this.#waitForTurn(clientId)
     try {
       if (res.destroyed || !this.hasRoom) throw answersOverloaded()
       return await make()
     } finally {
-      const next = this.#builds.shift()
-      if (next) next()
-      else this.#building--
+      this.#building.splice(this.#building.indexOf(clientId), 1)
+      const next = this.#builds.findIndex((waiting) => this.#mayBuild(waiting.clientId))
+      if (next >= 0) this.#start(this.#builds.splice(next, 1)[0]!)
     }
+  }
+
+  async #waitForTurn(clientId: number): Promise<void> {
+    const { length } = this.#builds.filter((waiting) => waiting.clientId === clientId)
+    if (this.#builds.length >= maxWaitingBuilds || length >= maxWaitingBuildsPerClient) throw answersOverloaded()
+    await new Promise<void>((start) => {
+      if (this.#mayBuild(clientId)) this.#start({ clientId, start })
+      else this.#builds.push({ clientId, start })
+    })
+  }
+
+  #mayBuild(clientId: number): boolean {
+    const ofClient = this.#building.filter((one) => one === clientId)
+    return this.#building.length < maxBuilding && ofClient.length < maxBuildingPerClient
+  }
+
+  #start({ clientId, start }: WaitingBuild): void {
+    this.#building.push(clientId)
+    start()
   }
 
   /**

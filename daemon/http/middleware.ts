@@ -141,7 +141,7 @@ async function reply(state: ServerState, exchange: HttpExchange, answer: Respond
     address: req.socket.remoteAddress,
     body: (maxBytes = Infinity) => readBody(exchange, Math.min(maxBytes, state.limits.bodyBytes)),
     stream: () => streamBody(exchange),
-    buildLarge: (make) => state.answerBudget.build(exchange.res, make),
+    buildLarge: (make, clientId) => state.answerBudget.build(exchange.res, clientId, make),
   }
   const answered = await answer(request).finally(() => releaseBody(exchange))
   const aborted = req.socket.destroyed

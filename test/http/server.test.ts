@@ -719,6 +719,24 @@ test('large unread answers share a budget of bytes; beyond it they get 503, and 
   }
 })
 
+test('large answers that one client waits for do not hold up those of another client', async (t) => {
+  const slow = deferred()
+  const [busy, quick] = [1, 2]
+  const { server } = await open(t, async ({ target, buildLarge }) => {
+    const isSlow = target === '/slow'
+    const make = async () => {
+      if (isSlow) await slow.promise
+      return target
+    }
+    return json(await buildLarge!(make, isSlow ? busy : quick))
+  })
+  const slowAnswers = Array.from({ length: 30 }, () => fetch(`${server.url}/slow`))
+  await fetch(`${server.url}/quick`) // also proves that connections are accepted
+  for (let times = 0; times < 30; times++) assert.equal(await (await fetch(`${server.url}/quick`)).json(), '/quick')
+  slow.resolve()
+  for (const answer of slowAnswers) assert.equal(await (await answer).json(), '/slow')
+})
+
 test('while large answers use up the budget a stream is refused', async (t) => {
   let made = 0
   async function* text() {
