@@ -145,6 +145,27 @@ overHttp('sequences over HTTP', (open) => {
   })
 })
 
+test('counts of contacts wait until large answers may be built, because they may take as long', async () => {
+  await using kit = await testMailkeep()
+  const newsletter = await kit.client.newsletters.create({ subject: 'News', html })
+  const { token } = await kit.mailkeep.tokens.create({ clientId: kit.clientId, role: 'viewer' })
+  const { answer } = createApi({ mailkeep: kit.mailkeep })
+  for (const path of ['/contacts/count', `/newsletters/${newsletter.id}/audience`]) {
+    const builtFor: number[] = []
+    const { status } = await answer({
+      method: 'GET',
+      target: `/api/v1${path}`,
+      headers: { authorization: `Bearer ${token}` },
+      body: async () => Buffer.alloc(0),
+      buildLarge: (make, clientId) => {
+        builtFor.push(clientId)
+        return make()
+      },
+    })
+    assert.deepEqual([status, builtFor], [200, [kit.clientId]], path)
+  }
+})
+
 test('previews wait until large answers may be built, and keep to their idempotency key', async () => {
   await using kit = await testMailkeep()
   const { id: contact_id } = await kit.contact({ email: 'ada@example.org' })

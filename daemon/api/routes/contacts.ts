@@ -96,6 +96,7 @@ export const contactExtensions: readonly Route[] = [
     query: filters,
     answers: { 200: { record: 'ContactCount', description: 'The number of contacts.' } },
     errors: ['not_found'],
+    large: true,
     call: async ({ client, query }) => ok({ count: await client.contacts.count(query) }),
   },
   {

@@ -82,6 +82,7 @@ export const newsletterExtensions: readonly Route[] = [
     name: 'countAudience',
     summary: 'Count who would get a newsletter now',
     answers: { 200: { record: 'ContactCount', description: 'The number of contacts.' } },
+    large: true,
     call: async ({ client, params }) => ok(await client.newsletters.audience(params.newsletterId)),
   },
   {

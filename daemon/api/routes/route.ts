@@ -131,7 +131,7 @@ export interface Route {
   readonly key?: 'afterwards' | 'none'
   /** `none` for a listing whose `meta` has no `path`. */
   readonly metaPath?: 'none'
-  /** Whether the answer can have megabytes. Only a few such answers are built concurrently. */
+  /** Whether the answer can have megabytes, or take seconds. Only a few such answers are built concurrently. */
   readonly large?: true
   readonly call: (call: Call) => Promise<RouteResult>
 }
