@@ -2,7 +2,7 @@ const empty = Buffer.alloc(0)
 
 /**
  * Collects the bytes of a stream in one buffer. A list of its chunks could be much larger than their content: a chunk of
- * one byte takes 200 bytes of memory, and keeps the buffer alive into which the socket was read.
+ * one byte takes 400 bytes of memory, and keeps the buffer alive into which the socket was read.
  */
 export class ByteCollector {
   #buffer = empty

@@ -49,7 +49,7 @@ export async function readBody(exchange: HttpExchange, limit: number): Promise<B
 
 const largeBodies = new BlockingQueue()
 
-/** Resolves for one large body after the other: parsing and checking a megabyte may block the process for 200 ms. */
+/** Resolves for one large body after the other: parsing and checking a megabyte may take half a second. */
 export async function turnForBody({ length }: Uint8Array): Promise<void> {
   if (length > uncountedBodyBytes) await largeBodies.turn()
 }

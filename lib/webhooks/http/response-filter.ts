@@ -7,7 +7,7 @@ const maxInterimBytesPerAttempt = 16 * 1024
 
 /**
  * Bytes that the parser gets at a time. It reads all of them, also if they have too many headers: for each header more it
- * creates an error, and 64 KiB of short headers would block the process for a second.
+ * creates an error. An answer of short headers took 100 ms.
  */
 const maxBytesPerRead = 1024
 
