@@ -49,7 +49,10 @@ export async function buildBundle(directory = dist): Promise<readonly string[]> 
     define: { MAILKEEP_COMMIT: JSON.stringify(commit()), ...addonNeeds() },
     logLevel: 'warning',
   })
-  await copyFile(addonPath, join(directory, addonName))
+  // Rename instead of overwriting: a process that has loaded the addon would crash.
+  const partial = join(directory, `.${addonName}.${process.pid}`)
+  await copyFile(addonPath, partial)
+  await rename(partial, join(directory, addonName))
   return [...Object.keys(metafile.inputs), ...consoleInputs]
 }
 

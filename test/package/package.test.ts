@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  cpSync,
+  existsSync,
+  fstatSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -411,6 +422,20 @@ describe('the packed package', { concurrency: 2 }, () => {
     const said =
       /^unavailable better-sqlite3 13 needs Node 22\.14 or later; this is Node 20\.[\d.]+\. Update Node or install better-sqlite3@12\.\n$/
     assert.match(await project.node('main.mjs', node20), said)
+  })
+
+  test('leaves the files of a bundle that runs when it is built again', {
+    skip: process.platform === 'win32',
+  }, async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'mailkeep-bundle-'))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    await buildBundle(folder)
+    // A process that has loaded an addon crashes when its file is overwritten.
+    const addon = openSync(join(folder, 'better_sqlite3.node'), 'r')
+    t.after(() => closeSync(addon))
+    await buildBundle(folder)
+    assert.equal(fstatSync(addon).nlink, 0)
+    assert.deepEqual(readdirSync(folder).sort(), ['better_sqlite3.node', 'mailkeep.cjs'])
   })
 
   test('reports in one line that the plain bundle with better-sqlite3 13 does not run on it', async (t) => {
