@@ -1,5 +1,12 @@
 import type { Generated } from 'kysely'
-import type { EnrolmentStatus, MessageStatus, NewsletterStatus, SkipReason, StopReason } from '../sending/statuses.ts'
+import type {
+  EnrolmentStatus,
+  MessageStatus,
+  NewsletterStatus,
+  SequenceStatus,
+  SkipReason,
+  StopReason,
+} from '../sending/statuses.ts'
 import type { Owned, StoredBoolean } from './tables.ts'
 
 /** The columns of the tables of newsletters, sequences and messages. */
@@ -41,7 +48,7 @@ export interface SendingTables {
     list_version: Generated<number>
     from_identity_id: number | null
     reply_to: string | null
-    status: 'active' | 'paused'
+    status: SequenceStatus
     updated_at: string
   }
   mailkeep_step: {

@@ -1,7 +1,11 @@
 import type { Generated } from 'kysely'
+import type { Role } from '../clients/schema.ts'
 import type { HistoryType, SuppressionReason } from '../consent/schema.ts'
 import type { ContactTexts } from '../contacts/schema.ts'
 import type { Source } from '../context.ts'
+import type { IdentityStatus } from '../identities/schema.ts'
+import type { Import } from '../imports/schema.ts'
+import type { DeliveryStatus, Endpoint, EndpointKind } from '../webhooks/schema.ts'
 import type { SendingTables } from './sending-tables.ts'
 
 /** A stored boolean. SQLite stores 0 and 1. */
@@ -24,7 +28,7 @@ export interface Tables extends SendingTables {
     hash: string
     /** Label that helps people to distinguish tokens. */
     name: string | null
-    role: 'admin' | 'member' | 'viewer'
+    role: Role
     created_at: string
     expires_at: string | null
     last_used_at: string | null
@@ -63,7 +67,7 @@ export interface Tables extends SendingTables {
     email_key: string
     name: string
     domain: string
-    identity_status: 'pending' | 'verifying' | 'verified' | 'failed'
+    identity_status: IdentityStatus
     verified_at: string | null
     updated_at: string
   }
@@ -71,7 +75,7 @@ export interface Tables extends SendingTables {
     /** null for a handler, which gets the events of all clients. */
     client_id: number | null
     /** `http`: deliveries are requests to `url`. `handler`: they are calls of a function in the host's process. */
-    kind: 'http' | 'handler'
+    kind: EndpointKind
     /** Name of the handler; null for `http`. */
     subscriber: string | null
     url: string
@@ -79,7 +83,7 @@ export interface Tables extends SendingTables {
     /** JSON array of event types */
     events: string
     active: StoredBoolean
-    disabled_reason: 'manual' | 'auto_failures' | null
+    disabled_reason: Endpoint['disabled_reason']
     consecutive_failures: number
     /** Time of the first of the consecutive failures. */
     first_failure_at: string | null
@@ -100,10 +104,10 @@ export interface Tables extends SendingTables {
   mailkeep_delivery: Owned & {
     endpoint_id: number
     /** Copy of the endpoint's `kind`. */
-    kind: 'http' | 'handler'
+    kind: EndpointKind
     event_id: number
     event_type: string
-    status: 'pending' | 'success' | 'failed' | 'held'
+    status: DeliveryStatus
     attempts: number
     /** Attempts before the last redelivery, which restarted the retry schedule. */
     attempts_before: Generated<number>
@@ -208,7 +212,7 @@ export interface Tables extends SendingTables {
     /** null if the file names the lists */
     list_id: number | null
     dry_run: StoredBoolean
-    status: 'running' | 'finished' | 'failed'
+    status: Import['status']
     row_count: Generated<number>
     created: Generated<number>
     updated: Generated<number>
