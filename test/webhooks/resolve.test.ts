@@ -5,8 +5,10 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect, type LookupFunction } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
 import { Agent, request } from 'undici'
-import { checkTarget, guardedLookup, type NameResolver, RefusedAddress } from '../../lib/webhooks/http/resolve.ts'
+import { guardedLookup, type NameResolver, RefusedAddress } from '../../lib/webhooks/http/resolve.ts'
+import { createSender } from '../../lib/webhooks/http/send.ts'
 import type { GuardSettings } from '../../lib/webhooks/http/url-rule.ts'
+import { defaultWebhookSettings } from '../../lib/webhooks/settings.ts'
 
 const settings: GuardSettings = { allowPrivate: false, ports: [443, 8443] }
 const development: GuardSettings = { allowPrivate: true, ports: [443] }
@@ -235,17 +237,28 @@ describe('the connection goes to the checked address', () => {
   })
 })
 
-describe('a target is checked before each attempt', () => {
-  test('and passed in parsed form', () => {
-    assert.equal(checkTarget('https://EXAMPLE.com:8443/a', settings).href, 'https://example.com:8443/a')
+describe('a URL is checked before each attempt', () => {
+  test('and requested in parsed form', async (t) => {
+    const port = await listen(t)
+    const outcome = await attempt(t, `http://127.1:${port}/`, development)
+    assert.equal(outcome.kind, 'answered')
+    assert.match('body' in outcome ? outcome.body : '', new RegExp(`^127\\.0\\.0\\.1:${port} at `))
   })
 
-  test('for refused literal addresses, ports and names of private networks', () => {
+  test('for refused literal addresses, ports and names of private networks', async (t) => {
     for (const url of ['https://127.0.0.1/', 'https://[::1]/', 'https://example.com:25/', 'https://localhost/', '']) {
-      assert.throws(() => checkTarget(url, settings), RefusedAddress)
+      assert.equal((await attempt(t, url, settings)).kind, 'refused', url)
     }
   })
 })
+
+/** Sends a delivery to the URL. */
+async function attempt(t: TestContext, url: string, guard: GuardSettings) {
+  const sender = createSender({ ...defaultWebhookSettings, ...guard }, Date.now)
+  t.after(() => sender.close())
+  const secret = { secret: 'whsec_c2VjcmV0', previousSecret: null }
+  return await sender.send({ url, ...secret, deliveryId: 'd', eventType: 'contact.created', body: '{}' }).outcome
+}
 
 /** Resolves after all promises that are already settled. */
 function later<T>(value: T): Promise<T> {

@@ -2,7 +2,7 @@ import { BADRESP, type LookupAddress, type LookupOptions, NODATA, NOTFOUND, TIME
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import { addressProblem } from './address.ts'
-import { type GuardSettings, urlProblem } from './url-rule.ts'
+import type { GuardSettings } from './url-rule.ts'
 
 /** Resolves the A and AAAA records of a name. Rejects with an error whose `code` is one of node:dns. */
 export interface NameResolver {
@@ -29,23 +29,9 @@ const maxAddressesPerName = 64
 /** How long to wait for the second address family. Some name servers never answer AAAA queries (RFC 8305, 3). */
 const secondFamilyTimeoutMs = 1000
 
-/** The URL, or an address that its host resolves to, is not allowed. A retry cannot help. */
+/** An address that the URL's host resolves to is not allowed. A retry cannot help. */
 export class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress'
-}
-
-/**
- * Checks the URL again before each attempt, because settings may have changed since the endpoint was created. It also
- * checks literal IP addresses, for which `net.connect` never calls a lookup. `guardedLookup` checks the addresses that a
- * name resolves to. Both checks are needed.
- *
- * @returns The URL, parsed by the same parser that checked it.
- * @throws RefusedAddress The URL breaks the rule.
- */
-export function checkTarget(url: string, settings: GuardSettings): URL {
-  const problem = urlProblem(url, settings)
-  if (problem) throw new RefusedAddress(problem)
-  return new URL(url)
 }
 
 /**

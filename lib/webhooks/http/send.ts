@@ -1,12 +1,12 @@
 import type { Dispatcher as Connections } from 'undici'
-import { BoundedCache } from '../../bounded-cache.ts'
 import type { Clock } from '../../time.ts'
 import { version } from '../../version.ts'
 import { retryAfterMs } from '../dispatch/retry.ts'
 import type { WebhookSettings } from '../settings.ts'
 import type { OwnRequest, Pools } from './connections.ts'
-import { checkTarget, guardedLookup, type LookupSettings, RefusedAddress } from './resolve.ts'
+import { guardedLookup, type LookupSettings, RefusedAddress } from './resolve.ts'
 import { signContract, signStandard } from './signature.ts'
+import { urlProblem } from './url-rule.ts'
 
 /** The data of one delivery request. */
 export interface Request {
@@ -54,7 +54,6 @@ export interface Sender {
   close(): Promise<void>
 }
 
-const maxCachedTargets = 1000
 /** An answer's body is read up to this size. Then the connection is closed. */
 const maxBodyBytesRead = 64 * 1024
 /** Only this much of an answer's body is stored. */
@@ -63,7 +62,6 @@ const maxUtf8BytesPerCodeUnit = 3
 
 /** Creates a sender. Connections check addresses and are kept alive. */
 export function createSender(settings: WebhookSettings, clock: Clock, lookup: LookupSettings = {}): Sender {
-  const targets = new BoundedCache<string, URL>(maxCachedTargets)
   let pools: Pools | undefined
   const load = async (): Promise<Pools> => {
     const connections = await import('./connections.ts')
@@ -72,14 +70,11 @@ export function createSender(settings: WebhookSettings, clock: Clock, lookup: Lo
   }
   return {
     send(request) {
-      let target: URL
-      try {
-        target = targets.get(request.url, (url) => checkTarget(url, settings))
-      } catch (error) {
-        const outcome: Outcome = { kind: 'refused', error: (error as Error).message }
-        return { outcome: Promise.resolve(outcome), abort: () => {} }
-      }
-      const { origin, pathname, search } = target
+      // Before each attempt, because settings may have changed since the endpoint was created. `guardedLookup` checks the
+      // addresses of a name, but `net.connect` never calls it for a literal address. So both checks are needed.
+      const problem = urlProblem(request.url, settings)
+      if (problem) return { outcome: Promise.resolve({ kind: 'refused', error: problem }), abort: () => {} }
+      const { origin, pathname, search } = new URL(request.url) // the parser with which it was checked
       const answer = new AnswerReader(clock, settings.timeoutSeconds * 1000)
       const headers = headersOf(request, clock())
       const own: OwnRequest = { method: 'POST', path: pathname + search, headers, body: request.body, answer }
