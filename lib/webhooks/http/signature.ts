@@ -3,9 +3,8 @@ import { BoundedCache } from '../../bounded-cache.ts'
 
 const prefix = 'whsec_'
 
-const maxCachedKeys = 1000
-const contractKeys = new BoundedCache<string, KeyObject>(maxCachedKeys)
-const standardKeys = new BoundedCache<string, KeyObject>(maxCachedKeys)
+/** Making a key from base64 takes 1.7 µs, two thirds of the time of a signature. A text as key costs nothing. */
+const standardKeys = new BoundedCache<string, KeyObject>(1000)
 
 /**
  * Signs for `X-Service-Signature`: HMAC-SHA256 over "timestamp.body", keyed with the UTF-8 bytes of the whole secret.
@@ -13,9 +12,8 @@ const standardKeys = new BoundedCache<string, KeyObject>(maxCachedKeys)
  * @param timestampSeconds Unix time of the attempt, whole seconds.
  * @returns `sha256=` and 64 lower-case hexadecimal digits.
  */
-export function signContract(secret: string, timestampSeconds: number, body: string | Uint8Array): string {
-  const key = contractKeys.get(secret, () => createSecretKey(secret, 'utf8'))
-  return `sha256=${hmac(key, `${timestampSeconds}.`, body).digest('hex')}`
+export function signContract(secret: string, timestampSeconds: number, body: string): string {
+  return `sha256=${createHmac('sha256', secret).update(`${timestampSeconds}.${body}`).digest('hex')}`
 }
 
 /**
@@ -26,14 +24,9 @@ export function signContract(secret: string, timestampSeconds: number, body: str
  * @param timestampSeconds Unix time of the attempt, whole seconds.
  * @returns `v1,` and the signature in base64.
  */
-export function signStandard(secret: string, id: string, timestampSeconds: number, body: string | Uint8Array): string {
+export function signStandard(secret: string, id: string, timestampSeconds: number, body: string): string {
   const key = standardKeys.get(secret, () => createSecretKey(secret.slice(prefix.length), 'base64'))
-  return `v1,${hmac(key, `${id}.${timestampSeconds}.`, body).digest('base64')}`
-}
-
-function hmac(key: KeyObject, before: string, body: string | Uint8Array) {
-  const hash = createHmac('sha256', key)
-  return typeof body === 'string' ? hash.update(before + body) : hash.update(before).update(body)
+  return `v1,${createHmac('sha256', key).update(`${id}.${timestampSeconds}.${body}`).digest('base64')}`
 }
 
 /** @returns A new signing secret: `whsec_` and base64 of 32 random bytes, 50 characters. */
