@@ -38,6 +38,7 @@ export { enrolmentFields, sequenceFields, sequenceSummaryFields, stepFields } fr
 export { deliveryPointFields, failingEndpointFields, steps as seriesSteps } from './statistics/schema.ts'
 export { tagFields } from './tags/schema.ts'
 export { BlockingQueue } from './time.ts'
+export { inTime } from './time-limit.ts'
 export { topicFields } from './topics/schema.ts'
 export { refuseUnknownNames } from './unknown-names.ts'
 export { maxEventsPerBatch } from './webhooks/event-batch.ts'
@@ -49,6 +50,5 @@ export {
   detailFields,
   endpointDeliveryFields,
   endpointFields,
-  extensionEventTypes,
   hostEventTypes,
 } from './webhooks/schema.ts'

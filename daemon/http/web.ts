@@ -1,4 +1,4 @@
-import { ByteCollector } from '../../lib/internal.ts'
+import { ByteCollector, inTime } from '../../lib/internal.ts'
 import type { ApiRequest } from '../api/http-types.ts'
 import type { Respond } from '../api/index.ts'
 import { apiOf, type MountedTarget, type MountOptions, resolveMount } from './mount.ts'
@@ -45,15 +45,7 @@ async function readToEnd(request: Request): Promise<boolean> {
   if (body === null || body.locked) return true
   const { drainBytes, drainMs } = defaultSendLimits
   if (Number(request.headers.get('content-length')) > drainBytes) return false
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<false>((resolve) => {
-    timer = setTimeout(resolve, drainMs, false)
-  })
-  try {
-    return await Promise.race([drain(body, drainBytes), timeout])
-  } finally {
-    clearTimeout(timer)
-  }
+  return await inTime(drain(body, drainBytes), drainMs, () => false)
 }
 
 async function drain(body: ReadableStream<Uint8Array>, maxBytes: number): Promise<boolean> {
