@@ -4,40 +4,28 @@ import type { Socket } from 'node:net'
 import type { ErrorCode } from '../../lib/index.ts'
 import { encode } from '../api/encode.ts'
 import type { ApiResponse } from '../api/index.ts'
-import type { HttpExchange } from './request-body.ts'
-
-/** Responses that a connection has not finished. */
-export interface PendingResponses {
-  /** Requests without a complete answer. */
-  readonly count: number
-  /** The latest request. */
-  readonly last: HttpExchange | undefined
-}
+import type { Pipeline } from './pipeline.ts'
 
 /**
  * Answers invalid HTTP or an incomplete request, and ends the connection.
  *
  * @param error The error of node:http's `clientError` event.
- * @param pending Unfinished responses of this connection. Undefined if it never had a request.
+ * @param pipeline The requests of this connection. Undefined if it never had one.
  */
-export function answerBroken(
-  error: NodeJS.ErrnoException,
-  socket: Socket,
-  pending: PendingResponses | undefined,
-): void {
+export function answerBroken(error: NodeJS.ErrnoException, socket: Socket, pipeline: Pipeline | undefined): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
-  const last = pending?.last
-  if (pending && last && pending.count > 0 && last.req.complete) {
+  const last = pipeline?.last
+  if (pipeline && last && pipeline.count > 0 && last.req.complete) {
     // Earlier requests are still being answered. The client would take an answer written now for theirs.
     // Everything after the broken request is invalid too, so it is not read.
     socket.pause()
     last.res.once('close', () => socket.destroy())
     return
   }
-  const cannotAnswer = pending && last && !last.req.complete && (pending.count !== 1 || last.res.headersSent)
+  const cannotAnswer = pipeline && last && !last.req.complete && (pipeline.count !== 1 || last.res.headersSent)
   if (cannotAnswer) socket.destroy()
   else sendRaw(socket, brokenAnswer(error.code))
 }

@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import type { PendingResponses } from './broken-request.ts'
 import type { HttpExchange } from './request-body.ts'
 
 /** Maximum concurrent requests of one connection. Bounds the answers that stay in memory when the client does not read. */
@@ -24,7 +23,8 @@ export interface WaitingRequests {
  * happen in the order in which they were sent. While requests wait, the socket is paused. If too many requests wait over
  * all connections, the connection is destroyed.
  */
-export class Pipeline implements PendingResponses {
+export class Pipeline {
+  /** The latest request. */
   last: HttpExchange | undefined
   readonly #socket: Socket
   readonly #waiting: WaitingRequests
