@@ -61,8 +61,8 @@ export async function changeEmail(ctx: Context, key: ContactKey, input: EmailInp
       const { id: contactId, search: before } = stored
       if (search !== before)
         tx.transaction.searchChanges.push({ clientId: tx.clientId, contactId, before, after: search })
+      await audit(tx, 'contact.updated', stored.id)
     }
-    if (updated) await audit(tx, 'contact.updated', stored.id)
     return await finishChange(tx, stored.id, { updated })
   })
 }
