@@ -54,7 +54,7 @@ function open({
       inTransaction: () => handle.inTransaction,
       toMailkeepError: (error) => error,
       checkFiles,
-      indexSearch: async (changes) => {
+      indexSearch: async (_, changes) => {
         for (const { contactId } of changes) log.push(`index ${contactId}`)
       },
       begin: async () => {

@@ -123,9 +123,8 @@ function configure(handle: SqliteHandle): void {
   handle.pragma('temp_store = memory')
 }
 
-interface TargetParts extends Pick<GroupTarget, 'connection' | 'toMailkeepError'> {
+interface TargetParts extends Pick<GroupTarget, 'connection' | 'indexSearch' | 'toMailkeepError'> {
   readonly handle: SqliteHandle
-  readonly indexSearch: ReturnType<typeof searchIndexer>
   readonly files: DatabaseFiles | undefined
 }
 
@@ -137,7 +136,7 @@ function target({ handle, connection, indexSearch, toMailkeepError, files }: Tar
     inTransaction: () => handle.inTransaction,
     // The handle of a database in memory may be the host's.
     countChanges: files && (() => changes.get() as number),
-    indexSearch: (changes) => indexSearch(connection, changes),
+    indexSearch,
     toMailkeepError,
     checkFiles: () => files?.check(),
     async begin() {

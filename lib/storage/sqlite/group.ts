@@ -2,7 +2,7 @@ import type { CompiledQuery, QueryResult } from 'kysely'
 import { closed, MailkeepError } from '../../errors.ts'
 import { nextTurn } from '../../time.ts'
 import { type Connection, plainQuery } from '../connection.ts'
-import type { StorageFigures, TransactionOptions } from '../database.ts'
+import type { SearchIndex, StorageFigures, TransactionOptions } from '../database.ts'
 import { mergeChanges, type SearchChange, Transaction, type Work } from '../transaction.ts'
 
 /** The connection that group commit writes to. It runs one transaction at a time. */
@@ -15,7 +15,7 @@ export interface GroupTarget {
   /** Counts the rows that the connection has changed, also in transactions. Absent if the host uses the connection too. */
   readonly countChanges: (() => number) | undefined
   /** Updates the search index. One call per group costs half as much as one call per write. */
-  indexSearch(changes: readonly SearchChange[]): Promise<void>
+  readonly indexSearch: SearchIndex['update']
   /** Maps a database error to the error that callers get. */
   toMailkeepError(error: unknown): unknown
   /**
@@ -277,9 +277,10 @@ export class GroupCommit {
     if (!last.ok && !this.#target.inTransaction()) return { error: last.error }
     try {
       const changes = finished.flatMap(({ searchChanges }) => searchChanges)
-      if (changes.length > 0) await this.#target.indexSearch(mergeChanges(changes))
+      const { connection, indexSearch } = this.#target
+      if (changes.length > 0) await indexSearch(connection, mergeChanges(changes))
       const startedMs = performance.now()
-      await this.#target.connection.run(commit)
+      await connection.run(commit)
       this.#commitMs = performance.now() - startedMs
       this.#groupSizes[finished.length]! += 1
       return undefined

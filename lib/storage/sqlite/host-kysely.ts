@@ -3,11 +3,10 @@ import { closed, invalid, isMailkeepError, MailkeepError } from '../../errors.ts
 import { inTime } from '../../time-limit.ts'
 import { pollingFeed } from '../change-feed.ts'
 import { type Connection, plainQuery, type Query } from '../connection.ts'
-import { type Database, type DatabaseSource, noLiveness } from '../database.ts'
+import { type Database, type DatabaseSource, noLiveness, type SearchIndex } from '../database.ts'
 import { withinHostTransaction } from '../host-transaction.ts'
 import { connectionOf, connectionOfTransaction, type ReservedConnection, reserve } from '../kysely-connection.ts'
 import { sqliteMigrations } from '../migrations/sqlite.ts'
-import type { SearchChange } from '../transaction.ts'
 import { errorMapper, isLocked } from './database-errors.ts'
 import { hostDialect } from './dialect.ts'
 import { GroupCommit, type GroupTarget, groupLimits, lockedTooLong } from './group.ts'
@@ -123,15 +122,15 @@ class TimeLimitedReader implements Connection {
 class HostTarget implements GroupTarget {
   readonly countChanges = undefined
   readonly #kysely: Kysely<unknown>
-  readonly #indexSearch: ReturnType<typeof searchIndexer>
+  readonly indexSearch: SearchIndex['update']
   #reserving: Promise<ReservedConnection> | undefined
   #releaseTimer: NodeJS.Timeout | undefined
   #reserved: ReservedConnection | undefined
   #open = false
 
-  constructor(kysely: Kysely<unknown>, indexSearch: ReturnType<typeof searchIndexer>) {
+  constructor(kysely: Kysely<unknown>, indexSearch: SearchIndex['update']) {
     this.#kysely = kysely
-    this.#indexSearch = indexSearch
+    this.indexSearch = indexSearch
   }
 
   readonly connection: Connection = {
@@ -150,10 +149,6 @@ class HostTarget implements GroupTarget {
   }
 
   readonly toMailkeepError = toMailkeepError
-
-  indexSearch(changes: readonly SearchChange[]): Promise<void> {
-    return this.#indexSearch(this.connection, changes)
-  }
 
   inTransaction(): boolean {
     return this.#open
