@@ -55,28 +55,32 @@ function sections(): string[] {
       ...declared('lib/webhooks/handlers/handlers.ts', ['EventHandler', 'HandledEvent', 'Handling']),
       ...declared('lib/webhooks/handlers/subscribers.ts', ['Subscriber']),
     ]),
-    ...section('`mailkeep.clients`', members('lib/api-types.ts', 'interface ClientsApi', 'clients')),
-    ...section('`mailkeep.tokens`', members('lib/api-types.ts', 'interface TokensApi', 'tokens')),
+    ...section('`mailkeep.clients`', members('lib/clients/api-types.ts', 'interface ClientsApi', 'clients')),
+    ...section('`mailkeep.tokens`', members('lib/clients/api-types.ts', 'interface TokensApi', 'tokens')),
     ...section('`mailkeep.forClient(id)`', [
       ...members('lib/idempotency/schema.ts', 'interface IdempotencyApi', 'client'),
       ...declared('lib/idempotency/schema.ts', ['IdempotentResult']),
     ]),
     ...apiSection('lib/contacts/api-types.ts', 'Contacts'),
-    ...apiSection('lib/imports/api-types.ts', 'Imports'),
-    ...apiSection('lib/consent/api-types.ts', 'Suppressions'),
-    ...['Lists', 'Tags', 'Topics', 'Segments', 'Identities'].flatMap((slice) => apiSection('lib/api-types.ts', slice)),
+    ...['Imports', 'Suppressions', 'Lists', 'Tags', 'Topics', 'Segments', 'Identities'].flatMap((slice) => {
+      return apiSection('lib/api-types.ts', slice)
+    }),
     ...section(
       '`mailkeep.forClient(id).settings.attributes`',
       members('lib/api-types.ts', 'interface AttributeSettingsApi', 'attributes'),
     ),
     ...section(
       '`mailkeep.forClient(id).settings.pages`',
-      members('lib/pages/api-types.ts', 'interface PageSettingsApi', 'pages'),
+      members('lib/api-types.ts', 'interface PageSettingsApi', 'pages'),
     ),
     ...section('`mailkeep.links`', members('lib/contacts/api-types.ts', 'interface LinksApi', 'links')),
-    ...section('`mailkeep.forClient(id).tokens`', members('lib/api-types.ts', 'interface ClientTokensApi', 'tokens')),
+    ...section(
+      '`mailkeep.forClient(id).tokens`',
+      members('lib/clients/api-types.ts', 'interface ClientTokensApi', 'tokens'),
+    ),
     ...section('`mailkeep.forClient(id).auditLog`', members('lib/api-types.ts', 'interface AuditLogApi', 'auditLog')),
-    ...['Stats', 'Portal'].flatMap((slice) => apiSection('lib/api-types.ts', slice)),
+    ...apiSection('lib/api-types.ts', 'Stats'),
+    ...apiSection('lib/clients/api-types.ts', 'Portal'),
     ...['Newsletters', 'Sequences'].flatMap((slice) => apiSection('lib/sending/api-types.ts', slice)),
     ...['Webhooks', 'Events'].flatMap((slice) => apiSection('lib/webhooks/api-types.ts', slice)),
     ...section('Inputs', [

@@ -4,110 +4,18 @@
  */
 import type { AttributeSettings, AttributeSettingsInput } from './attributes/schema.ts'
 import type { AuditEntry, AuditQueryInput } from './audit/schema.ts'
-import type { PortalLink, PortalLinkInput } from './clients/portal.ts'
-import type {
-  Client,
-  ClientInput,
-  ClientToken,
-  ClientTokenInput,
-  CurrentToken,
-  NewClientToken,
-  NewToken,
-  Principal,
-  Token,
-  TokenInput,
-} from './clients/schema.ts'
+import type { Suppression, SuppressionInput } from './consent/schema.ts'
 import type { Counted, GroupQueryInput } from './contacts/group-counts.ts'
 import type { ContactSeries, ContactSeriesQueryInput } from './contacts/series.ts'
 import type { Identity, IdentityInput, IdentityQueryInput } from './identities/schema.ts'
+import type { Import } from './imports/schema.ts'
 import type { List, ListChangeInput, ListInput } from './lists/schema.ts'
 import type { Page, PageInput } from './page.ts'
+import type { PageSettings, PageSettingsInput } from './pages/schema.ts'
 import type { Segment, SegmentChangeInput, SegmentInput } from './segments/schema.ts'
 import type { DeliverySeries, DeliverySeriesQueryInput } from './statistics/schema.ts'
 import type { Tag, TagInput } from './tags/schema.ts'
 import type { Topic, TopicChangeInput, TopicInput } from './topics/schema.ts'
-
-/** The tenants: `mailkeep.clients`. */
-export interface ClientsApi {
-  /**
-   * Creates a client (a tenant). Its records are separate from those of other clients.
-   *
-   * @throws MailkeepError `validation_failed`
-   */
-  create(input: ClientInput): Promise<Client>
-  /** Returns all clients, by ascending id. */
-  list(): Promise<Client[]>
-  /** @throws MailkeepError `not_found` */
-  get(id: number): Promise<Client>
-  /** Renames a client. @throws MailkeepError `not_found`, `validation_failed` */
-  rename(id: number, input: ClientInput): Promise<Client>
-  /**
-   * Deletes a client with all its records. From the commit on its tokens are invalid, and its deliveries in flight are
-   * aborted. A stored job deletes large numbers of rows in batches.
-   *
-   * @throws MailkeepError `not_found`
-   */
-  delete(id: number): Promise<void>
-  /**
-   * Creates the first client, "default", with an admin token. Does nothing if a client exists.
-   *
-   * @param input `token`: a token to use instead of a random one.
-   * @throws MailkeepError `validation_failed`
-   */
-  bootstrap(input?: { readonly token?: string | undefined }): Promise<{ client: Client; token: NewToken } | undefined>
-}
-
-/** The bearer tokens of the HTTP API: `mailkeep.tokens`. */
-export interface TokensApi {
-  /**
-   * Creates a token. The token is shown only here; the database stores its SHA-256.
-   *
-   * @throws MailkeepError `validation_failed`, `not_found`: no such client.
-   */
-  create(input: TokenInput): Promise<NewToken>
-  /**
-   * Returns the tokens of one client, or of all clients.
-   *
-   * @throws MailkeepError `validation_failed`
-   */
-  list(filter?: { clientId?: number }): Promise<Token[]>
-  /**
-   * Revokes a token, which becomes invalid. Doing it again changes nothing.
-   *
-   * @throws MailkeepError `not_found`
-   */
-  revoke(id: number): Promise<void>
-  /** @returns The token's client and role; undefined when it is unknown, revoked or expired, or its client is deleted. */
-  authenticate(token: string): Promise<Principal | undefined>
-}
-
-/** The client's bearer tokens of the HTTP API: `mailkeep.forClient(id).tokens` */
-export interface ClientTokensApi {
-  /**
-   * Returns one page of the client's tokens, by ascending id, without the secret values. Revoked tokens are not listed.
-   *
-   * @throws MailkeepError `validation_failed`
-   */
-  list(query?: PageInput): Promise<Page<ClientToken>>
-  /**
-   * Returns the token that authenticates the caller, which `forClient` was given as `tokenId`.
-   *
-   * @throws MailkeepError `not_found`: the caller has no token.
-   */
-  current(): Promise<CurrentToken>
-  /**
-   * Creates a token of the client. The token is shown only here; the database stores its SHA-256.
-   *
-   * @throws MailkeepError `validation_failed`; `not_found`: no such client.
-   */
-  create(input: ClientTokenInput): Promise<NewClientToken>
-  /**
-   * Revokes a token of the client, which becomes invalid.
-   *
-   * @throws MailkeepError `not_found`: no such token, or it is revoked already.
-   */
-  revoke(id: number): Promise<void>
-}
 
 /** `mailkeep.forClient(id).auditLog` */
 export interface AuditLogApi {
@@ -226,6 +134,30 @@ export interface SegmentsApi {
   delete(id: number): Promise<void>
 }
 
+/** Addresses that must not be mailed: `mailkeep.forClient(id).suppressions` */
+export interface SuppressionsApi {
+  /**
+   * Returns one page of the client's suppressions, by ascending id.
+   *
+   * @throws MailkeepError `validation_failed`
+   */
+  list(query?: PageInput): Promise<Page<Suppression>>
+  /**
+   * Suppresses an address: it is not mailed, whether or not a contact has it. A contact with it can still be stored. An
+   * address that is suppressed already keeps its reason.
+   *
+   * @returns The suppression, and whether it is new.
+   * @throws MailkeepError `validation_failed` on `email`
+   */
+  create(input: SuppressionInput): Promise<{ suppression: Suppression; created: boolean }>
+  /**
+   * Removes a suppression, so that the address can be mailed, and stored if it was erased.
+   *
+   * @throws MailkeepError `not_found`
+   */
+  delete(id: number): Promise<void>
+}
+
 /** The attributes by which contacts can be filtered: `mailkeep.forClient(id).settings.attributes` */
 export interface AttributeSettingsApi {
   /** Returns the attributes by which contacts can be filtered. */
@@ -238,6 +170,18 @@ export interface AttributeSettingsApi {
    *   segment filters by an attribute that is removed is choosing its recipients, for some seconds after its start.
    */
   update(input: AttributeSettingsInput): Promise<AttributeSettings>
+}
+
+/** How the client's pages for contacts look: `mailkeep.forClient(id).settings.pages` */
+export interface PageSettingsApi {
+  /** Returns how the client's pages for contacts look. */
+  get(): Promise<PageSettings>
+  /**
+   * Replaces the settings of the client's pages for contacts. Absent fields are reset.
+   *
+   * @throws MailkeepError `validation_failed`
+   */
+  update(input: PageSettingsInput): Promise<PageSettings>
 }
 
 /** The client's sender addresses: `mailkeep.forClient(id).identities` */
@@ -267,14 +211,20 @@ export interface IdentitiesApi {
   remove(id: number): Promise<void>
 }
 
-/** `mailkeep.forClient(id).portal` */
-export interface PortalApi {
+/** The progress of imports: `mailkeep.forClient(id).imports` */
+export interface ImportsApi {
   /**
-   * Creates a link that opens the console's webhook pages for this client only. It cannot be revoked before it expires.
+   * Returns one page of the client's imports, newest first. Imports are kept for 30 days.
    *
-   * @throws MailkeepError `validation_failed`: also on `public_url`, when no public URL is set; `not_found`: no such client.
+   * @throws MailkeepError `validation_failed`
    */
-  createLink(input?: PortalLinkInput): Promise<PortalLink>
+  list(query?: PageInput): Promise<Page<Import>>
+  /**
+   * Returns an import with its progress, which is updated once a second.
+   *
+   * @throws MailkeepError `not_found`
+   */
+  get(id: number): Promise<Import>
 }
 
 /** `mailkeep.forClient(id).stats` */

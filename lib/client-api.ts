@@ -2,20 +2,19 @@
 import type {
   AttributeSettingsApi,
   AuditLogApi,
-  ClientTokensApi,
   IdentitiesApi,
+  ImportsApi,
   ListsApi,
-  PortalApi,
+  PageSettingsApi,
   SegmentsApi,
   StatsApi,
+  SuppressionsApi,
   TagsApi,
   TopicsApi,
 } from './api-types.ts'
-import type { SuppressionsApi } from './consent/api-types.ts'
+import type { ClientTokensApi, PortalApi } from './clients/api-types.ts'
 import type { ContactsApi } from './contacts/api-types.ts'
 import type { IdempotencyApi } from './idempotency/schema.ts'
-import type { ImportsApi } from './imports/api-types.ts'
-import type { PageSettingsApi } from './pages/api-types.ts'
 import type { NewslettersApi, SequencesApi } from './sending/api-types.ts'
 import type { EventsApi, WebhooksApi } from './webhooks/api-types.ts'
 

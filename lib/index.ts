@@ -4,21 +4,21 @@ export type { AbortInput } from './abort.ts'
 export type {
   AttributeSettingsApi,
   AuditLogApi,
-  ClientsApi,
-  ClientTokensApi,
   IdentitiesApi,
+  ImportsApi,
   ListsApi,
-  PortalApi,
+  PageSettingsApi,
   SegmentsApi,
   StatsApi,
+  SuppressionsApi,
   TagsApi,
-  TokensApi,
   TopicsApi,
 } from './api-types.ts'
 export type { AttributeSettings, AttributeSettingsInput } from './attributes/schema.ts'
 export { type AuditEntry, type AuditQueryInput, type ChangeType, changeTypes } from './audit/schema.ts'
 export { type Unchecked, unchecked } from './bind-context.ts'
 export type { ClientMailkeep, ClientOperations, SettingsApi } from './client-api.ts'
+export type { ClientsApi, ClientTokensApi, PortalApi, TokensApi } from './clients/api-types.ts'
 export type { PortalLink, PortalLinkInput } from './clients/portal.ts'
 export type {
   Client,
@@ -34,7 +34,6 @@ export type {
   TokenInput,
 } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
-export type { SuppressionsApi } from './consent/api-types.ts'
 export type { LinkPurpose } from './consent/links.ts'
 export {
   type HistoryEntry,
@@ -104,7 +103,6 @@ export {
   type IdentityStatus,
   identityStatuses,
 } from './identities/schema.ts'
-export type { ImportsApi } from './imports/api-types.ts'
 export type { Import } from './imports/schema.ts'
 export { inputLimits } from './limits.ts'
 export type { List, ListChangeInput, ListInput } from './lists/schema.ts'
@@ -112,7 +110,6 @@ export type { Logger } from './logger.ts'
 export { createMailkeep, type Mailkeep } from './mailkeep.ts'
 export type { CloseOptions, MailkeepOptions, StartOptions, SubscriberOptions } from './options.ts'
 export type { Page, PageInput } from './page.ts'
-export type { PageSettingsApi } from './pages/api-types.ts'
 export {
   type PageLanguage,
   type PageSettings,

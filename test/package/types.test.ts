@@ -182,7 +182,8 @@ type Omitting<Schema extends v.GenericSchema> = v.GenericSchema<Omit<v.InferInpu
 const root = join(import.meta.dirname, '../..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
-const apiTypes = ['lib/api-types.ts', 'lib/contacts/api-types.ts', 'lib/webhooks/api-types.ts'].map(read)
+const slices = ['clients', 'contacts', 'sending', 'webhooks'].map((slice) => `lib/${slice}/api-types.ts`)
+const apiTypes = ['lib/api-types.ts', ...slices].map(read)
 
 describe('the public API', () => {
   test('has a docstring for every operation, which the editor shows', () => {
