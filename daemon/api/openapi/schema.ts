@@ -19,7 +19,6 @@ export interface Schema {
   readonly maximum?: number
   readonly minItems?: number
   readonly maxItems?: number
-  readonly minProperties?: number
   readonly maxProperties?: number
   readonly items?: Schema
   readonly properties?: Readonly<Record<string, Schema>>
@@ -32,7 +31,6 @@ export interface Schema {
   readonly not?: Schema
 }
 
-/** Content by media type. */
 export type Content = Readonly<Record<string, MediaType>>
 
 export interface MediaType {
