@@ -1,7 +1,6 @@
 import { defaultMailSettings as mail, defaultWebhookSettings as webhooks } from '../lib/index.ts'
 import { type SettingName, Settings } from './settings.ts'
 
-/** Help for one setting. */
 interface SettingHelp {
   /** Placeholder for the value. */
   readonly value: string

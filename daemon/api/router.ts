@@ -1,7 +1,6 @@
 import Trouter from 'trouter'
 import type { Params, Route } from './routes/route.ts'
 
-/** The routes of one path. */
 interface PathRoutes {
   readonly methods: ReadonlyMap<string, Route>
   /** Value of the `Allow` header. */

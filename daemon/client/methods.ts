@@ -4,7 +4,6 @@ import type { operations } from './operations.ts'
 type Verb<Route> = Route extends `${infer Method} ${string}` ? Method : never
 type Path<Route> = Route extends `${string} ${infer Below}` ? `/api/v1${Below}` : never
 
-/** The description of a route. */
 type Described<Route> =
   Path<Route> extends keyof paths ? paths[Path<Route>][Lowercase<Verb<Route>> & keyof paths[Path<Route>]] : never
 

@@ -10,7 +10,6 @@ import { Pipeline, type WaitingRequests } from './pipeline.ts'
 import { type BodyBudget, type HttpExchange, isUnread, readBody, releaseBody, streamBody } from './request-body.ts'
 import { type SendLimits, send } from './send.ts'
 
-/** Limits of requests. */
 export interface RequestLimits extends SendLimits {
   /** Maximum number of headers of one request. */
   readonly headerFields: number
@@ -18,7 +17,6 @@ export interface RequestLimits extends SendLimits {
   readonly requestMs: number
 }
 
-/** An answered request. */
 export interface AnsweredRequest {
   readonly method: string
   /** The route's pattern, never the path as sent: a label must have few distinct values. */

@@ -63,7 +63,6 @@ export const listTokens = statement.all({ client_id: nullable(int) }, (db, p) =>
     .orderBy('id'),
 )
 
-/** Finds a token by its hash, if it is valid now. */
 export const findValidToken = statement({ hash: text, now: time }, (db, p) =>
   db
     .selectFrom('mailkeep_token as token')

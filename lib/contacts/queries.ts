@@ -3,7 +3,6 @@ import { bool, int, ints, json, rows, statement, text, time } from '../storage/s
 import { contactDocument } from './document.ts'
 import { type ContactTexts, textNames } from './schema.ts'
 
-/** The columns of `textFields`. */
 export const textColumns = Object.fromEntries(textNames.map((name) => [name, text])) as Record<
   keyof ContactTexts,
   typeof text
@@ -124,7 +123,6 @@ function countOf(kind: 'tag' | 'list' | 'topic') {
   )
 }
 
-/** Count the tags, lists and topics of a contact. */
 export const countOfContact = { tags: countOf('tag'), lists: countOf('list'), topics: countOf('topic') }
 
 /** Removes the contact's tags except these, and returns the removed ones. */

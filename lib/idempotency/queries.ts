@@ -48,7 +48,6 @@ export const deleteExpiredResults = statement.affected(
     (select id from mailkeep_kept_answer where created_at <= ${p.now} order by id limit ${p.limit})`,
 )
 
-/** Deletes the results that contain an erased contact. */
 export const deleteResultsOfContact = statement.affected(
   batch,
   (_, p) => sql`delete from mailkeep_kept_answer where id in

@@ -9,7 +9,6 @@ export const batch = { target: int, limit: int }
 export interface Batch {
   readonly target: number
   readonly limit: number
-  /** The state of the job. */
   readonly state: Job['state']
 }
 

@@ -220,7 +220,6 @@ export const setDue = statement.each(
     update mailkeep_enrolment set due_at = ${item.due_at}, passed_ids = ${item.passed_ids} ${from} where mailkeep_enrolment.id = ${item.id}`,
 )
 
-/** Inserts the message of a step. */
 export const insertStepMessage = statement.inserted(
   {
     client_id: int,

@@ -28,7 +28,6 @@ export function countAttempts(tx: Tx, attempts: readonly FinishedAttempt[]): voi
   if (rows.length > 0) tx.transaction.defer(addCounts(tx, rows))
 }
 
-/** Returns the columns that count an attempt. */
 function columnsOf({ task, disposition, endedMs }: FinishedAttempt): readonly (keyof Counts)[] {
   if (disposition.status === 'pending') return ['retried']
   if (disposition.status === 'failed') return ['failed']

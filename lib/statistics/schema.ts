@@ -27,7 +27,6 @@ export interface DeliverySeriesQueryInput extends SeriesQueryInput {
   readonly endpoint_id?: number | string | undefined
 }
 
-/** The fields of a range. */
 export const rangeFields = {
   from: v.optional(TimeMs),
   to: v.optional(TimeMs),

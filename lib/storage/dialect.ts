@@ -70,7 +70,6 @@ export interface Dialect {
   unindexed(column: Expression<unknown>): RawBuilder<unknown>
   /** A field of a stored JSON object of strings, as text; null if there is none. */
   field(json: Expression<unknown>, name: Expression<unknown>): RawBuilder<string | null>
-  /** Whether a contact of the client is unsubscribed. */
   isUnsubscribed(clientId: Expression<unknown>, contactId: Expression<unknown>): RawBuilder<boolean>
   /** The search index, if a listing must choose between it and other indexes. Absent if the database's planner does. */
   readonly search?: SearchDialect

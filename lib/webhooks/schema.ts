@@ -95,7 +95,6 @@ function typesAmong<const Types extends readonly string[]>(types: Types) {
 
 const EventTypes = typesAmong(eventTypes)
 
-/** Event types of a handler. */
 export const HandlerEventTypes = typesAmong([...eventTypes, allEvents])
 
 export interface EndpointInput {

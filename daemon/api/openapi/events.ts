@@ -7,7 +7,6 @@ import { arrayOf, id, type Operation, type Parameter, record, ref, type Schema, 
 interface EventDoc {
   /** When the event is raised. */
   readonly when: string
-  /** Schema of `data`. */
   readonly data: Schema
 }
 

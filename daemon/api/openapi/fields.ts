@@ -34,7 +34,6 @@ const recordNames = new Map<unknown, string>([
   [stepFields, 'Step'],
 ])
 
-/** Returns the schema of a record from the schemas of its fields. */
 export function recordOf(fields: Readonly<Record<string, AnySchema>>): Schema {
   return record(schemasOf(fields))
 }

@@ -25,7 +25,6 @@ export interface TopicName {
   readonly topic: string
 }
 
-/** A contact to import. */
 export interface ImportedContact extends NewContact {
   readonly restored?: Restored
 }

@@ -36,7 +36,6 @@ export interface ClaimedDelivery {
   readonly body: string
 }
 
-/** The endpoints that have work. */
 interface DueEndpoints extends Omit<DueWork<unknown>, 'plan'> {
   readonly endpoints: readonly DueEndpoint[]
 }
