@@ -57,7 +57,7 @@ export function postgres(source: string | PostgresPool, options: PostgresOptions
  * @param url `postgres://…`
  * @throws MailkeepError `unavailable`, `validation_failed`
  */
-export async function inspectServer(url: string, options: PostgresOptions = {}): Promise<ServerReport> {
+export async function inspectServer(url: string, options: PostgresOptions): Promise<ServerReport> {
   checkPostgresOptions(options)
   try {
     const client = new pg.Client(settingsFor(url, options) as pg.ClientConfig)

@@ -92,7 +92,7 @@ const list: Schema = {
   },
 }
 
-function seriesOf(point: Schema, others: Readonly<Record<string, Schema>> = {}): Schema {
+function seriesOf(point: Schema, others: Readonly<Record<string, Schema>>): Schema {
   return record({
     ...others,
     from: offset,
