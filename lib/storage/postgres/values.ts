@@ -1,3 +1,4 @@
+import { firstTime, lastTime } from '../../time.ts'
 import type { ParameterType } from '../statement.ts'
 
 type Parser = (text: string) => unknown
@@ -77,5 +78,5 @@ function withoutNul(text: string): string {
 /** Clamps times to PostgreSQL's range. JS writes years with more than four digits with a sign. */
 function clampTime(text: string): string {
   if (text >= '0001') return text
-  return text.startsWith('+') ? '9999-12-31T23:59:59.999999Z' : '0001-01-01T00:00:00.000000Z'
+  return text.startsWith('+') ? lastTime : firstTime
 }
