@@ -1,9 +1,9 @@
+import type { KeyObject } from 'node:crypto'
 import type PQueue from 'p-queue'
 import type { Role } from './clients/schema.ts'
 import type { TokenCache } from './clients/token-cache.ts'
 import type { AddressHash } from './consent/address-hash.ts'
 import type { Change } from './consent/history.ts'
-import type { LinkKey } from './consent/links.ts'
 import { invalid } from './errors.ts'
 import type { HoldKey } from './idempotency/operations.ts'
 import type { IdentityProvider } from './identities/schema.ts'
@@ -98,7 +98,8 @@ export interface Local {
   readonly batches: PQueue
   readonly holdKey: HoldKey
   readonly addresses: AddressHash
-  readonly linkKey: LinkKey
+  /** Signs the tokens of links. */
+  readonly linkKey: KeyObject
   /** Called with each contact whose data an operation returns. Set where answers are stored for idempotency. */
   readonly onContactRead?: (contactId: number) => void
 }

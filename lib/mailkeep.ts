@@ -7,10 +7,10 @@ import { BoundedCache } from './bounded-cache.ts'
 import type { ClientMailkeep } from './client-api.ts'
 import type { ClientsApi, TokensApi } from './clients/api-types.ts'
 import { TokenCache } from './clients/token-cache.ts'
-import { addressHash } from './consent/address-hash.ts'
-import { linkKey } from './consent/links.ts'
+import { loadAddressHash } from './consent/address-hash.ts'
+import { loadLinkKey } from './consent/links.ts'
 import type { LinksApi } from './contacts/api-types.ts'
-import type { Caller, Context } from './context.ts'
+import type { Caller, Context, Local } from './context.ts'
 import { closed } from './errors.ts'
 import { jobHandlersOf } from './housekeeping.ts'
 import { holdKeys, sealedResults } from './idempotency/operations.ts'
@@ -63,10 +63,10 @@ export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep
   const clock = options.clock ? checkedClock(options.clock) : storage.clock
   try {
     await openSchema(storage, source.migrations, clock, options.migrate)
-    const resolved = { ...options, logger, hostLogger: options.logger, clock }
-    const mailkeep = new Mailkeep(storage, resolved, sealer, source.migrations)
-    await mailkeep.check()
-    return mailkeep
+    await checkEncryptionKey({ storage, sealer })
+    const addresses = await loadAddressHash({ storage, sealer })
+    const keys = { sealer, addresses, linkKey: await loadLinkKey({ storage, sealer }) }
+    return new Mailkeep(storage, { ...options, logger, hostLogger: options.logger, clock }, keys, source.migrations)
   } catch (error) {
     await storage.close()
     throw error
@@ -91,7 +91,7 @@ export class Mailkeep {
   constructor(
     storage: Database,
     options: MailkeepOptions & { logger: Logger; hostLogger: Logger | undefined; clock: Clock },
-    sealer: Context['sealer'],
+    { sealer, addresses, linkKey }: Pick<Context, 'sealer'> & Pick<Local, 'addresses' | 'linkKey'>,
     migrations: DatabaseSource['migrations'],
   ) {
     const { logger, clock, publicUrl } = options
@@ -128,8 +128,8 @@ export class Mailkeep {
         jobs: { handlers: jobHandlersOf(options.mail), wake: () => this.#background.housekeeping.wake() },
         batches: new PQueue({ concurrency: 1 }),
         holdKey: holdKeys(),
-        addresses: addressHash(),
-        linkKey: linkKey(),
+        addresses,
+        linkKey,
       },
     }
     this.#ctx = ctx
@@ -138,13 +138,6 @@ export class Mailkeep {
     this.clients = bind(ctx, clientsApi)
     this.tokens = bind(ctx, tokensApi)
     this.links = bind(ctx, linksApi)
-  }
-
-  /** @internal Checks that the encryption key is the database's key, and loads the key that it seals. */
-  async check(): Promise<void> {
-    await checkEncryptionKey(this.#ctx)
-    await this.#ctx.local.addresses.load(this.#ctx)
-    await this.#ctx.local.linkKey.load(this.#ctx)
   }
 
   /**

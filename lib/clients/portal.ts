@@ -65,13 +65,13 @@ const contentBytes = 1 + bytesOfNumbers(0, 0).length
 
 function sessionToken(ctx: Context, expiresMs: number): string {
   const content = Buffer.concat([Buffer.of(purpose), bytesOfNumbers(ctx.clientId, expiresMs / 1000)])
-  return prefix + signToken(ctx.local.linkKey.value, content)
+  return prefix + signToken(ctx.local.linkKey, content)
 }
 
 /** @returns What a session token gives access to; undefined if it is none, was altered, or ended. */
 export async function readSession(ctx: Context, token: string): Promise<Principal | undefined> {
   if (!token.startsWith(prefix)) return undefined
-  const content = readToken(ctx.local.linkKey.value, token.slice(prefix.length), contentBytes)
+  const content = readToken(ctx.local.linkKey, token.slice(prefix.length), contentBytes)
   if (content?.[0] !== purpose) return undefined
   const [clientId, expiresMs] = [numberAt(content.subarray(1), 0), numberAt(content.subarray(1), 1) * 1000]
   if (timestamp(expiresMs) <= now(ctx) || !(await queries.findClient(ctx, { id: clientId }))) return undefined

@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto'
 import { type Context, now, requirePublicUrl } from '../context.ts'
 import { fold } from '../parse.ts'
 import { bytesOfNumbers, numberAt, readToken, signToken } from '../sealing/signed-token.ts'
-import { loadStoredKey } from '../sealing/stored-key.ts'
+import { type KeyStore, loadStoredKey } from '../sealing/stored-key.ts'
 import { dayMs, msOf } from '../time.ts'
 
 /**
@@ -13,24 +13,12 @@ import { dayMs, msOf } from '../time.ts'
 const purposes = { unsubscribe: 1, preferences: 2, confirm: 3 } as const satisfies Record<LinkPurpose, number>
 export type LinkPurpose = 'unsubscribe' | 'preferences' | 'confirm'
 
-/** The key that signs links. */
-export interface LinkKey {
-  /** Loads the key. Must be called before `value` is used. */
-  load(ctx: Context): Promise<void>
-  readonly value: KeyObject
-}
-
-/** The key is derived from the encryption key once, and then stored: links of sent mails outlive rotations. */
-export function linkKey(): LinkKey {
-  let value: KeyObject
-  return {
-    async load(ctx) {
-      value = await loadStoredKey(ctx, 'link_key', () => ctx.sealer.deriveKey('contact links'))
-    },
-    get value() {
-      return value
-    },
-  }
+/**
+ * Loads the key that signs links. It is derived from the encryption key once, and then stored: links of sent mails outlive
+ * rotations.
+ */
+export function loadLinkKey(store: KeyStore): Promise<KeyObject> {
+  return loadStoredKey(store, 'link_key', () => store.sealer.deriveKey('contact links'))
 }
 
 /** The contact that a valid token names. It may be erased since. */
@@ -89,7 +77,7 @@ export function contactLink(
     content.push(bytesOfNumbers(listId, Math.floor(msOf(now(ctx)) / 1000)))
     content.push(Buffer.from(addressMark(ctx, ctx.clientId, contact.email!), 'hex'))
   }
-  return `${url}/c/${signToken(ctx.local.linkKey.value, Buffer.concat(content))}/${purpose}`
+  return `${url}/c/${signToken(ctx.local.linkKey, Buffer.concat(content))}/${purpose}`
 }
 
 /** Returns what tells an address from others in a link, in hex. It does not show the address. */
@@ -112,7 +100,7 @@ export function unsubscribeHeaders(url: string): { 'List-Unsubscribe': string; '
 export function readLinkToken(ctx: Context, token: string, purpose: LinkPurpose): LinkContent | undefined {
   const isConfirmation = purpose === 'confirm'
   const bytes = isConfirmation ? confirmationBytes : contentBytes
-  const content = readToken(ctx.local.linkKey.value, token, bytes)
+  const content = readToken(ctx.local.linkKey, token, bytes)
   if (content === undefined || content[0] !== purposes[purpose]) return undefined
   const ids = content.subarray(1, uuidStart)
   const rest = content.subarray(contentBytes)

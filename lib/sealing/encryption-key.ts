@@ -11,10 +11,10 @@ const name = 'encryption_key_id'
  *
  * @throws MailkeepError `conflict`: none of the keys is the database's, so its secrets could not be decrypted.
  */
-export async function checkEncryptionKey(ctx: Context): Promise<void> {
+export async function checkEncryptionKey(ctx: Pick<Context, 'storage' | 'transaction' | 'sealer'>): Promise<void> {
   return transact(ctx, async (tx) => {
-    const keyId = await ensureSetting(tx, name, () => ctx.sealer.keyId)
-    if (ctx.sealer.keyIds.includes(keyId)) return
+    const keyId = await ensureSetting(tx, name, () => tx.sealer.keyId)
+    if (tx.sealer.keyIds.includes(keyId)) return
     throw new MailkeepError(
       'conflict',
       "The encryption key is not this database's: use the key that it was created with, or add that key as a previous key.",

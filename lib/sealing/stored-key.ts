@@ -8,18 +8,21 @@ import { transact } from '../storage/transaction.ts'
 const names = ['address_hash_key', 'link_key'] as const
 type StoredKeyName = (typeof names)[number]
 
+/** A database, and the encryption key with which its keys are sealed. */
+export type KeyStore = Pick<Context, 'storage' | 'sealer'>
+
 /**
  * Returns the key. Creates it at the first use: if several processes do, the first one wins. It is a KeyObject because
  * createHmac takes five times as long with a Buffer (Node 24).
  */
 export async function loadStoredKey(
-  ctx: Context,
+  { storage, sealer }: KeyStore,
   name: StoredKeyName,
   create: () => Buffer = () => randomBytes(32),
 ): Promise<KeyObject> {
-  return transact(ctx, async (tx) => {
-    const sealed = await ensureSetting(tx, name, () => tx.sealer.seal(create().toString('base64'), name))
-    return createSecretKey(tx.sealer.openOnce(sealed, name), 'base64')
+  return transact({ storage }, async (tx) => {
+    const sealed = await ensureSetting(tx, name, () => sealer.seal(create().toString('base64'), name))
+    return createSecretKey(sealer.openOnce(sealed, name), 'base64')
   })
 }
 
