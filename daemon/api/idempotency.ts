@@ -1,5 +1,5 @@
-import { type ClientMailkeep, type ClientOperations, MailkeepError, type Principal } from '../../lib/index.ts'
-import { invalid } from '../../lib/internal.ts'
+import type { ClientMailkeep, ClientOperations, Principal } from '../../lib/index.ts'
+import { holdKeys, invalid } from '../../lib/internal.ts'
 import { type ApiRequest, header } from './http-types.ts'
 import type { Route, RouteResult } from './routes/route.ts'
 
@@ -41,8 +41,8 @@ export async function performOnce(
   return { ...answer, replayed }
 }
 
-/** The operations of `performThenStore` that are running in this process, by client and key. */
-const running = new Set<string>()
+/** Holds the keys of the operations of `performThenStore` that are running in this process. */
+const hold = holdKeys()
 
 const notStored = new Error('no answer is stored for this key')
 
@@ -59,18 +59,13 @@ export async function performThenStore(
   request: unknown,
   perform: (client: ClientOperations) => Promise<RouteResult>,
 ): Promise<RouteResult> {
-  const name = `${clientId} ${key}`
-  if (running.has(name)) {
-    throw new MailkeepError('conflict', 'The first request with this key is still running: try again shortly.')
-  }
-  running.add(name)
-  try {
-    return await performOnce(client, key, request, () => Promise.reject(notStored))
-  } catch (error) {
-    if (error !== notStored) throw error
-    const outcome = await perform(client)
-    return await performOnce(client, key, request, () => Promise.resolve(outcome))
-  } finally {
-    running.delete(name)
-  }
+  return await hold(`${clientId} ${key}`, async () => {
+    try {
+      return await performOnce(client, key, request, () => Promise.reject(notStored))
+    } catch (error) {
+      if (error !== notStored) throw error
+      const outcome = await perform(client)
+      return await performOnce(client, key, request, () => Promise.resolve(outcome))
+    }
+  })
 }
