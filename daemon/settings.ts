@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import * as v from 'valibot'
-import { isPublicUrl, publicUrlRule } from '../lib/internal.ts'
+import { isPublicUrl, isSchemaName, publicUrlRule, schemaNameRule } from '../lib/internal.ts'
 import { isKey } from './database-key.ts'
 import { isServer } from './database-setting.ts'
 
@@ -69,10 +69,10 @@ const database = v.pipe(
   v.check((text) => isServer(text) || text.trim() === text, 'must not begin or end with white space'),
 )
 
-/** Same rule as in the library. Checked here so that the message names the setting. */
+/** Checked here, too, so that the message names the setting. */
 const databaseSchema = v.pipe(
   v.string(),
-  v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,62}$/, 'must be letters, digits and underscores, at most 63'),
+  v.check((text) => isSchemaName(text), `must be ${schemaNameRule}`),
 )
 
 const publicUrl = v.pipe(

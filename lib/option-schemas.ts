@@ -101,7 +101,9 @@ const isPort = (value: unknown) => isNumber(1, 65_535)(value) && Number.isIntege
 const maxCount = 1_000_000
 const maxSeconds = 31_536_000
 
-function isSchemaName(value: unknown): boolean {
+export const schemaNameRule = 'letters, digits and underscores, at most 63'
+
+export function isSchemaName(value: unknown): boolean {
   return typeof value === 'string' && /^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(value)
 }
 
@@ -188,7 +190,7 @@ const schemas = {
   kysely: closedObject({ dialect: anything } satisfies OptionsOf<KyselyOptions>),
   sqlite: closedObject({ nativeBinding: anything } satisfies OptionsOf<SqliteOptions>),
   postgres: closedObject({
-    schema: must(isSchemaName, 'be letters, digits and underscores, at most 63'),
+    schema: must(isSchemaName, `be ${schemaNameRule}`),
     connections: must((value) => Number.isInteger(value) && Number(value) > 0, 'be a positive whole number'),
     pooler: anything,
   } satisfies OptionsOf<PostgresOptions>),
