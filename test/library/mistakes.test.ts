@@ -390,6 +390,13 @@ test('the test kit refuses answers, types of events and contacts that do not exi
   assert.equal((await kit.client.webhooks.listDeliveries(1)).data[0]?.status, 'success')
 })
 
+test('an import without its options names them', async () => {
+  await using kit = await testMailkeep()
+  const error = await outcomeOf(() => (kit.client as Any).contacts.import(1, []))
+  assertHelpful(error, 'no options', 'validation_failed')
+  assert.match(error!.message, /^options /)
+})
+
 test('an import refuses a source that is not a stream or chunks of text or bytes', async (t) => {
   const kit = await testMailkeep()
   t.after(() => kit.close())

@@ -66,7 +66,7 @@ export async function importContacts(
   options: ImportInput,
 ): Promise<ImportReport> {
   listenForErrors(source)
-  const parsed = parse(ImportOptions, options)
+  const parsed = parse(ImportOptions, options, 'options')
   if (!isIterable(source)) throw wrongSource()
   if (ctx.transaction) throw misuse(withinTransaction)
   if (listId !== null) await getList(ctx, listId)
