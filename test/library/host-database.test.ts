@@ -7,6 +7,7 @@ import Database from 'better-sqlite3'
 import { CamelCasePlugin, Kysely, MysqlDialect, PostgresDialect, SqliteAdapter, SqliteDialect, sql } from 'kysely'
 import pg from 'pg'
 import { createMailkeep, type DatabaseSource, isMailkeepError, kysely } from '../../lib/index.ts'
+import { postgres } from '../../lib/storage/postgres.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { databaseUrl, onPostgres, test } from '../support/databases.ts'
 import { databaseFolder } from '../support/folders.ts'
@@ -227,11 +228,11 @@ test('a Kysely instance of another database than its dialect says is refused whe
 })
 
 onPostgres('kysely() on the wrong dialect', () => {
-  test('is refused with the reason of the server', async (t) => {
+  test('is refused, and the error names the right one', async (t) => {
     const host = instance(t, new PostgresDialect({ pool: await pool() }))
     await assert.rejects(
       createMailkeep({ database: kysely(host, onSqlite), encryptionKey }),
-      (error) => isMailkeepError(error, 'unavailable') && /cannot be opened as SQLite/.test(error.message),
+      (error) => isMailkeepError(error, 'validation_failed') && /its dialect is 'postgres'/.test(error.message),
     )
   })
 })
@@ -333,3 +334,24 @@ for (const [name, declare, dialect, options] of [
     })
   })
 }
+
+onPostgres('a pool that the host ends', () => {
+  const saysSo = (error: unknown) => isMailkeepError(error, 'unavailable') && /pool was ended/.test(error.message)
+
+  test('before it is given to mailkeep, fails with an error that says so', async () => {
+    const host = await pool()
+    await host.end()
+    await assert.rejects(createMailkeep({ database: postgres(host), encryptionKey }), saysSo)
+  })
+
+  test('makes calls fail with an error that says so, and leaves close() working', async (t) => {
+    const host = await pool()
+    const mailkeep = await createMailkeep({ database: postgres(host), encryptionKey })
+    t.after(() => mailkeep.close())
+    mailkeep.start()
+    await host.end()
+    await assert.rejects(mailkeep.clients.list(), saysSo)
+    await assert.rejects(mailkeep.clients.create({ name: 'Late' }), saysSo)
+    await mailkeep.close()
+  })
+})

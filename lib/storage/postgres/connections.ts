@@ -165,7 +165,7 @@ export class Connections {
     try {
       return await this.#connectInTime()
     } catch (error) {
-      const unusable = destroyed(error)
+      const unusable = destroyed(error) ?? ended(error)
       if (unusable) throw unusable
       throw new MailkeepError('unavailable', 'No database connection is available: try again shortly.', {
         cause: error,
@@ -227,4 +227,11 @@ export class Reader implements Connection {
       }
     }
   }
+}
+
+/** Returns the error for a pool that the host has ended; undefined for other errors. */
+function ended(error: unknown): MailkeepError | undefined {
+  if (!(error instanceof Error) || error.message !== 'Cannot use a pool after calling end on the pool') return undefined
+  const message = 'The pg pool was ended: close mailkeep before it, and open both again.'
+  return new MailkeepError('unavailable', message, { cause: error })
 }

@@ -91,7 +91,7 @@ function isMissingTable(error: unknown): boolean {
   return error instanceof Error && /^no such table: (?:\w+\.)?mailkeep_/.test(error.message)
 }
 
-/** Recognises an error of a PostgreSQL server: the host's transaction is on another kind of database. */
-function isOfPostgres(error: unknown): boolean {
+/** Recognises an error of a PostgreSQL server: the host's Kysely or its transaction is on another kind of database. */
+export function isOfPostgres(error: unknown): boolean {
   return error instanceof Error && 'severity' in error
 }

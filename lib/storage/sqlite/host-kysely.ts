@@ -7,7 +7,7 @@ import { type Database, type DatabaseSource, noLiveness, type SearchIndex } from
 import { withinHostTransaction } from '../host-transaction.ts'
 import { connectionOf, connectionOfTransaction, type ReservedConnection, reserve } from '../kysely-connection.ts'
 import { sqliteMigrations } from '../migrations/sqlite.ts'
-import { errorMapper, isLocked } from './database-errors.ts'
+import { errorMapper, isLocked, isOfPostgres } from './database-errors.ts'
 import { hostDialect } from './dialect.ts'
 import { GroupCommit, type GroupTarget, groupLimits, lockedTooLong } from './group.ts'
 import { searchIndexer } from './search-index.ts'
@@ -86,6 +86,9 @@ async function ask(reader: Connection): Promise<QueryResult<{ foreign_keys: numb
     return await reader.run(foreignKeys)
   } catch (error) {
     if (isMailkeepError(error)) throw error
+    if (isOfPostgres(error)) {
+      throw invalid('dialect', "This Kysely runs on PostgreSQL: its dialect is 'postgres'.", error)
+    }
     const reason = error instanceof Error ? error.message : String(error)
     const message = `The database cannot be opened as SQLite through Kysely: ${reason}`
     throw new MailkeepError('unavailable', message, { cause: error })
