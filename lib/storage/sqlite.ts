@@ -97,8 +97,15 @@ function newHandle(
 function cannotOpen(file: string, error: unknown): MailkeepError {
   if (isMailkeepError(error)) return error
   if (isDamaged(error)) return damaged(file, error)
-  const reason = error instanceof Error ? error.message : String(error)
-  return new MailkeepError('unavailable', `The database ${file} cannot be opened: ${reason}`, { cause: error })
+  const message = `The database ${file} cannot be opened: ${reasonOf(error)}`
+  return new MailkeepError('unavailable', message, { cause: error })
+}
+
+function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  if (!message.startsWith('Could not locate the bindings file')) return message
+  const remedy = 'Allow its install script, then run: npm rebuild better-sqlite3'
+  return `better-sqlite3 was installed without its native addon. ${remedy}`
 }
 
 /** Checks that SQLite runs here, before there is a file. @throws MailkeepError `unavailable` */
@@ -107,8 +114,8 @@ export function requireSqlite(options: SqliteOptions): void {
   try {
     newHandle(':memory:', options, { timeout: 0 }).close()
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new MailkeepError('unavailable', `better-sqlite3 does not run here: ${reason}`, { cause: error })
+    const message = `better-sqlite3 does not run here: ${reasonOf(error)}`
+    throw new MailkeepError('unavailable', message, { cause: error })
   }
 }
 

@@ -389,6 +389,23 @@ describe('the packed package', { concurrency: 2 }, () => {
     )
   })
 
+  test('reports in one line that better-sqlite3 12 was installed without its addon', async () => {
+    const project = packed.project('no addon', ['kysely'], {
+      'node_modules/better-sqlite3/package.json': '{"name":"better-sqlite3","version":"12.11.1"}',
+      'node_modules/better-sqlite3/index.js': `module.exports = class {
+        constructor() { throw new Error('Could not locate the bindings file. Tried:\\n → better_sqlite3.node') } }`,
+      'main.mjs': `import { createMailkeep } from 'mailkeep'
+        import { sqlite } from 'mailkeep/sqlite'
+        await createMailkeep({ database: sqlite(':memory:'), encryptionKey: new Uint8Array(32) })
+          .catch(({ code, message }) => console.log(code, message))`,
+    })
+    assert.equal(
+      await project.node('main.mjs'),
+      'unavailable The database :memory: cannot be opened: better-sqlite3 was installed without its native addon. ' +
+        'Allow its install script, then run: npm rebuild better-sqlite3\n',
+    )
+  })
+
   for (const [version, runs] of [
     ['20.18.3', false],
     ['20.19.0', true],
