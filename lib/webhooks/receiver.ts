@@ -111,7 +111,8 @@ export class DeliveryVerificationError extends Error {
  *   strings never match.
  * @returns The event. Delivery is at least once: drop repeats by `X-Service-Delivery`.
  * @throws DeliveryVerificationError Its `code` is the reason.
- * @throws TypeError The body was parsed before, or the secret is not a string: a mistake of the receiver's code.
+ * @throws TypeError There are no headers, the body was parsed before, or the secret is not a string: a mistake of the
+ *   receiver's code.
  */
 export function verifyDelivery(
   headers: DeliveryHeaders,
@@ -120,7 +121,7 @@ export function verifyDelivery(
   { now = Date.now, toleranceSeconds = 300 }: VerifyOptions = {},
 ): WebhookEvent {
   const secrets = typeof secret === 'string' ? [secret] : secret
-  requireTypes(rawBody, secrets)
+  requireTypes(headers, rawBody, secrets)
   const signature = getHeader(headers, 'x-service-signature')
   const timestamp = getHeader(headers, 'x-service-timestamp')
   if (!/^\d{1,12}$/.test(timestamp)) {
@@ -136,7 +137,10 @@ export function verifyDelivery(
   return parseEvent(rawBody)
 }
 
-function requireTypes(rawBody: unknown, secrets: unknown): void {
+function requireTypes(headers: unknown, rawBody: unknown, secrets: unknown): void {
+  if (typeof headers !== 'object' || headers === null) {
+    throw new TypeError("headers must be the request's headers, as an object or a Web Headers.")
+  }
   if (typeof rawBody !== 'string' && !ArrayBuffer.isView(rawBody)) {
     throw new TypeError('rawBody must be the body as received, as a string or bytes: read it before a parser does.')
   }

@@ -215,7 +215,7 @@ describe('the receiver', () => {
     refuses('bad_signature', () => verifyDelivery(signed(body, time, ''), body, ['', old], at(time)))
   })
 
-  test('says what is wrong when the body was parsed before, or when there is no secret', () => {
+  test('says what is wrong when the body was parsed before, or when there are no headers or no secret', () => {
     // biome-ignore lint/suspicious/noExplicitAny: values that the types forbid.
     const wrong = (value: unknown) => value as any
     for (const parsed of [undefined, null, JSON.parse(body)]) {
@@ -223,6 +223,9 @@ describe('the receiver', () => {
     }
     for (const none of [undefined, null, 7, [undefined]]) {
       assert.throws(() => verifyDelivery(signed(), body, wrong(none), at(time)), /^TypeError: secret must be/)
+    }
+    for (const none of [undefined, null, 'sha256=00']) {
+      assert.throws(() => verifyDelivery(wrong(none), body, secret, at(time)), /^TypeError: headers must be/)
     }
   })
 
