@@ -7,6 +7,7 @@ import { sqliteCode } from '../database-error.ts'
 import { holdsDatabase, inMemory, isServer, NotADatabase } from '../database-setting.ts'
 import { loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
+import { plural } from '../progress.ts'
 import { checkKey, checkSchema } from './compatibility.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
 import { checkServer } from './server.ts'
@@ -137,8 +138,10 @@ async function checkOwners({ database, mail: { transport } }: Config): Promise<F
 function checkIntegrity(database: string, { faults, rows, mailkeep }: FileReport): Finding {
   if (!mailkeep)
     return fault('integrity', `${database} is a database, but not mailkeep's`, 'set MAILKEEP_DATABASE to another file')
-  if (faults.length === 0)
-    return ok('integrity', `the file is whole; ${rows.contact} contacts, ${rows.delivery} deliveries`)
+  if (faults.length === 0) {
+    const counts = `${plural(rows.contact ?? 0, 'contact')}, ${plural(rows.delivery ?? 0, 'delivery')}`
+    return ok('integrity', `the file is whole; ${counts}`)
+  }
   return fault('integrity', faults.join('; '), restore)
 }
 

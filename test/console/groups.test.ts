@@ -13,7 +13,7 @@ consoleTest('lists, topics and tags are created, renamed and deleted', async ({ 
   await page.getByRole('button', { name: 'Rename News' }).click()
   await page.getByLabel('Name', { exact: true }).fill('Letters')
   await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click()
-  await page.getByRole('link', { name: '1 contacts of Letters' }).waitFor()
+  await page.getByRole('link', { name: '1 contact of Letters' }).waitFor()
 
   await page.getByRole('link', { name: 'Letters', exact: true }).click()
   await page.getByText('No topic yet.').waitFor()

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
+import { plural } from '../../progress.ts'
 import type { PageQuery, Schemas } from '../api.ts'
 import { NewButton, RowButton } from '../parts/buttons.tsx'
 import { confirmAndRun } from '../parts/dialog.tsx'
@@ -65,10 +66,10 @@ export function Groups<T extends Group>({ noun, title, about, load, create, rena
             title: 'Contacts',
             class: 'figure',
             cell: (group) => {
-              const count = number(group.contacts_count ?? 0)
+              const count = group.contacts_count ?? 0
               return (
-                <a href={props.contacts(group)} aria-label={`${count} contacts of ${group.name}`}>
-                  {count}
+                <a href={props.contacts(group)} aria-label={`${plural(count, 'contact')} of ${group.name}`}>
+                  {number(count)}
                 </a>
               )
             },
