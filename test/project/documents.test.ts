@@ -160,6 +160,25 @@ test('every file that a README next to the code names exists', () => {
   }
 })
 
+test('every name of the code that a README next to the code has is in the sources', () => {
+  const texts = ['lib', 'daemon', 'test', 'examples'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.tsx?$/.test(name) && !name.includes('node_modules'))
+      .map((name) => readFileSync(join(root, folder, name), 'utf8')),
+  )
+  const known = new Set(texts.flatMap((text) => text.match(/\w+/g) ?? []))
+  const placeholders = ['getX', 'findX']
+  for (const document of readmes) {
+    const prose = readFileSync(join(root, document), 'utf8').replace(/^```[\s\S]*?^```/gm, '')
+    const named = namesIn(prose).filter((name) => /^[a-z]+[A-Z]\w*$/.test(name))
+    assert.deepEqual(
+      named.filter((name) => !known.has(name) && !placeholders.includes(name)),
+      [],
+      document,
+    )
+  }
+})
+
 test('the table of files in a README names every file and folder beside it', () => {
   for (const document of readmes.filter((name) => !name.startsWith('.'))) {
     const named = rowsOf(document, '## Files').flatMap(([cell]) => namesIn(cell!))
