@@ -5592,7 +5592,7 @@ export interface components {
             /** @description A label for people. Trimmed and normalized to NFC before its length is checked. */
             name: string;
             /**
-             * @description `viewer` reads, `member` also writes contacts, tags, lists, topics and drafts of newsletters, `admin` may do everything.
+             * @description `viewer` reads, `member` also writes contacts, tags, lists, topics, segments, suppressions and drafts of newsletters, `admin` may do everything.
              * @enum {string}
              */
             role: "admin" | "member" | "viewer";

@@ -11,7 +11,7 @@ const createToken: Command = {
       name: 'role',
       value: 'admin|member|viewer',
       about:
-        'What the token may do: a viewer reads, a member also writes contacts, tags, lists, topics and drafts of newsletters',
+        'What the token may do: a viewer reads, a member also writes contacts, tags, lists, topics, segments, suppressions and drafts of newsletters',
       required: true,
       example: 'admin',
     },

@@ -16,7 +16,7 @@ export type Role = (typeof roles)[number]
 
 /** What the roles may do, for the description of the API. */
 export const rolesText =
-  '`viewer` reads, `member` also writes contacts, tags, lists, topics and drafts of newsletters, `admin` may do everything.'
+  '`viewer` reads, `member` also writes contacts, tags, lists, topics, segments, suppressions and drafts of newsletters, `admin` may do everything.'
 
 /** A token as listings show it. The token itself is not stored. */
 export interface Token {
@@ -63,7 +63,10 @@ const PositiveInteger = v.pipe(
 export interface TokenInput {
   /** The client whose records the token gives access to. */
   readonly clientId: number
-  /** `viewer` reads, `member` also writes contacts, tags, lists, topics and drafts of newsletters, `admin` may do everything. */
+  /**
+   * `viewer` reads, `member` also writes contacts, tags, lists, topics, segments, suppressions and drafts of newsletters,
+   * `admin` may do everything.
+   */
   readonly role: Role
   /** Milliseconds from now. Without it the token is valid until it is revoked. */
   readonly expiresInMs?: number | undefined
@@ -123,7 +126,10 @@ export const clientTokenFrom = recordFrom(clientTokenFields)
 export interface ClientTokenInput {
   /** A label for people, 1–255 characters. */
   readonly name: string
-  /** `viewer` reads, `member` also writes contacts, tags, lists, topics and drafts of newsletters, `admin` may do everything. */
+  /**
+   * `viewer` reads, `member` also writes contacts, tags, lists, topics, segments, suppressions and drafts of newsletters,
+   * `admin` may do everything.
+   */
   readonly role: Role
   /** Seconds from now. Without it the token is valid until it is revoked. */
   readonly expires_in?: number | undefined
