@@ -40,7 +40,7 @@ export interface Config {
   readonly previousEncryptionKey: string | undefined
   readonly logLevel: Settings['LOG_LEVEL']
   readonly metricsToken: string | undefined
-  /** Whether this process delivers webhooks and sends mail. */
+  /** Whether `serve` delivers webhooks and sends mail. */
   readonly dispatch: boolean
   /** Number of processes that answer requests. */
   readonly processes: number

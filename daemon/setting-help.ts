@@ -96,7 +96,7 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
   },
   DISPATCH: {
     value: 'true|false',
-    about: 'Whether this process delivers webhooks and sends mail',
+    about: 'Whether serve delivers webhooks and sends mail; dispatch does in any case',
     default: entries.DISPATCH.default,
     example: 'false',
   },
