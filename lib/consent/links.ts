@@ -7,8 +7,8 @@ import { type KeyStore, loadStoredKey } from '../sealing/stored-key.ts'
 import { dayMs, msOf } from '../time.ts'
 
 /**
- * The purposes of links: the page that a link opens. Each number is in the tokens of sent mails, so it must not change. The links of the portal
- * have the same key: see lib/clients/portal.ts for their number.
+ * The purposes of links: the page that a link opens. Each number is in the tokens of sent mails, so it must not change.
+ * The links of the portal have the same key: see lib/clients/portal.ts for their number.
  */
 const purposes = { unsubscribe: 1, preferences: 2, confirm: 3 } as const satisfies Record<LinkPurpose, number>
 export type LinkPurpose = 'unsubscribe' | 'preferences' | 'confirm'

@@ -40,7 +40,7 @@ interface Counted extends NewContact {
   readonly restored?: { readonly lists: readonly unknown[]; readonly topics: readonly unknown[] }
 }
 
-/** Returns how many rows a contact counts as. */
+/** Returns how many rows a contact counts as, without the deliveries that each address has once. */
 export function rowsOf({ tags = [], attributes, restored }: Counted, { perTag, perContact }: DeliveryCounts): number {
   const memberships = restored ? restored.lists.length + restored.topics.length : 0
   return 1 + tags.length * (1 + perTag) + memberships * (1 + perContact) + rowsOfAttributes(attributes)

@@ -32,7 +32,7 @@ const queue = 'with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_s
  * record.
  *
  * Attributes are json and not jsonb, because jsonb changes the order of the keys and responses would differ from
- * SQLite's. No query reads inside them.
+ * SQLite's.
  */
 const start: Migration = {
   name: '001-start',
