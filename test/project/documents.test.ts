@@ -160,6 +160,16 @@ test('every file that a README next to the code names exists', () => {
   }
 })
 
+test('every command of a document names tests that exist', () => {
+  for (const document of ['test/README.md', '.github/CONTRIBUTING.md']) {
+    const text = readFileSync(join(root, document), 'utf8')
+    for (const [, , pattern, path] of text.matchAll(/(--test-name-pattern='([^']*)' )?\b(test\/[\w/-]+\.test\.ts)/g)) {
+      const file = readFileSync(join(root, path!), 'utf8')
+      assert.ok(pattern === undefined || file.includes(`'${pattern}`), `${document}: ${pattern} in ${path}`)
+    }
+  }
+})
+
 test('every name of the code that a README next to the code has is in the sources', () => {
   const texts = ['lib', 'daemon', 'test', 'examples'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
