@@ -192,8 +192,8 @@ export function idInput(message = 'This must be an id: a positive whole number.'
 }
 
 /**
- * An e-mail address of at most 254 characters. Internationalised addresses (RFC 6531) are valid. Quoted local parts and
- * IP addresses as domains are not.
+ * An e-mail address of at most 254 characters. Internationalised addresses (RFC 6531) are valid. Quoted local parts, IP
+ * addresses as domains, and encoded words (RFC 2047, 5) are not.
  */
 export const EmailAddress = v.pipe(
   Text,
@@ -203,6 +203,8 @@ export const EmailAddress = v.pipe(
 )
 
 const localPart = /^[\p{L}\p{M}\p{N}!#$%&'*+/=?^_`{|}~-]+(?:\.[\p{L}\p{M}\p{N}!#$%&'*+/=?^_`{|}~-]+)*$/u
+/** Mail programs decode it in a header, also to another address or a line break. */
+const encodedWord = /=\?[^?]*\?[bq]\?/i
 const domainLabel = /^[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]{0,61}[\p{L}\p{M}\p{N}])?$/u
 
 function isEmailAddress(text: string): boolean {
@@ -212,6 +214,7 @@ function isEmailAddress(text: string): boolean {
     at > 0 &&
     at <= 64 &&
     localPart.test(text.slice(0, at)) &&
+    !encodedWord.test(text) &&
     labels.length > 1 &&
     labels.every((label) => domainLabel.test(label)) &&
     !/^\p{N}+$/u.test(labels.at(-1)!)

@@ -68,6 +68,8 @@ const badEmails: Readonly<Record<string, unknown>> = {
   DEL: 'a\u007f@example.org',
   'a C1 control character': 'a\u0085b@example.org',
   'a NUL': 'a\0@example.org',
+  'an encoded word': '=?utf-8?Q?eve=40example.net=0D=0A?=@example.org',
+  'an encoded word within it': 'a=?utf-8?b?DQo=?=b@example.org',
   'half a surrogate pair': 'a\ud800@example.org',
 }
 
