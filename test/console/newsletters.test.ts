@@ -152,6 +152,14 @@ consoleTest('no style of a mail in a preview asks for a picture', async ({ page,
   await page.screenshot() // after the styles are applied
 })
 
+consoleTest('a style without an end does not stop the preview', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  const html = `<p>Shown</p>{{ unsubscribe_url }}<style>${'</style '.repeat(60_000)}`
+  await data('POST', '/newsletters', { name: 'January', subject: 'Hi', html })
+  await visit('/console/newsletters/1')
+  await page.locator('.mail').getByText('Shown').waitFor()
+})
+
 consoleTest('the preview keeps the blocks, directions and styles of a mail', async ({ page, visit, data }) => {
   await data('POST', '/contacts', { email: 'ada@example.org' })
   const html = `<!doctype html><html lang="he" dir="rtl"><head><title>No</title><style>p { color: red }</style></head>

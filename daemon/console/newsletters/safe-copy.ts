@@ -26,8 +26,9 @@ const styleName = 'data-mail-style'
 /** What loads a picture in a style. A backslash may hide its name: `u\72l(` is `url(`. */
 const picture = /url\s*\(|image-set|\\/i
 
-/** A comment, or an element whose content is no markup. */
-const hidden = /<!--(?:-?>|[\s\S]*?(?:--!?>|$))|<(style|script|title)(?=[\s/>])[\s\S]*?(?:<\/\1(?=[\s/>])[^>]*>|$)/gi
+/** A comment, or an element whose content is no markup. It may end inside its end tag, which keeps the search linear. */
+const hidden =
+  /<!--(?:-?>|[\s\S]*?(?:--!?>|$))|<(style|script|title)(?=[\s/>])[\s\S]*?(?:<\/\1(?=[\s/>])[^>]*(?:>|$)|$)/gi
 
 /** The name of an attribute and its value, as the standard of HTML reads them. */
 const attribute = /([^\s/>][^\s/>=]*)(\s*=\s*(?:"[^"]*"?|'[^']*'?|[^\s"'>][^\s>]*)?)?/g
