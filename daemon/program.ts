@@ -13,6 +13,7 @@ import { openLog } from './log.ts'
 import type { Fork } from './processes/process-group.ts'
 import { openWorker, type WorkerProcess } from './processes/worker.ts'
 import { progressOn } from './progress.ts'
+import { terminalText } from './terminal-text.ts'
 
 /** Standard output. For a file, Node's own stream ignores that the system wrote a part only, as on a disk that is full. */
 const output = isOutputFile() ? createWriteStream('', { fd: 1, autoClose: false }) : process.stdout
@@ -163,7 +164,7 @@ function waitForStopSignal(): Promise<void> {
 }
 
 function printError(message: string): void {
-  process.stderr.write(`mailkeep: ${message.replace(/\s*\n\s*/g, ' ')}\n`)
+  process.stderr.write(`mailkeep: ${terminalText(message.replace(/\s*\n\s*/g, ' '))}\n`)
 }
 
 /** Prints one line for errors that the user can correct, and a stack trace for unexpected errors. Returns the exit code. */

@@ -1,3 +1,5 @@
+import { terminalText } from './terminal-text.ts'
+
 /** Progress of one task. */
 interface ProgressReport {
   /** The current step, such as a file's name. */
@@ -65,7 +67,7 @@ function lines(output: Output, nowMs: () => number): Progress {
       const ms = nowMs()
       if (ms - shownMs < lineIntervalMs) return
       shownMs = ms
-      output.write(`mailkeep: ${report.what}: ${figuresOf(report, ms - startedMs).join(', ')}\n`)
+      output.write(`mailkeep: ${terminalText(report.what)}: ${figuresOf(report, ms - startedMs).join(', ')}\n`)
     },
     clear() {},
   }
@@ -75,7 +77,7 @@ function renderBar(report: ProgressReport, elapsedMs: number): string {
   const part = fractionOf(report)
   const full = Math.floor((part ?? 0) * barWidth)
   const drawn = part === undefined ? '' : `[${'#'.repeat(full)}${'.'.repeat(barWidth - full)}] `
-  return `${drawn}${figuresOf(report, elapsedMs).join(', ')}: ${report.what}`
+  return `${drawn}${figuresOf(report, elapsedMs).join(', ')}: ${terminalText(report.what)}`
 }
 
 /** Returns the known figures: `45 %`, `12,000 rows`, `3,400 rows/s`, `0:25 left`. */

@@ -13,6 +13,7 @@ import { openMailkeep } from '../open.ts'
 import type { Fork } from '../processes/process-group.ts'
 import type { WorkerProcess } from '../processes/worker.ts'
 import type { Progress } from '../progress.ts'
+import { terminalText } from '../terminal-text.ts'
 
 /** Prints a command's result: text for people, or one JSON value for programs. */
 export type Print = (result: { readonly json: unknown; readonly text: string }) => void
@@ -231,10 +232,10 @@ export const clientFlag: Flag = {
   example: '1',
 }
 
-/** Formats rows as columns. Replaces control characters, because names could contain terminal escape sequences. */
+/** Formats rows as columns. */
 export function table(rows: readonly (readonly unknown[])[], none: string): string {
   if (rows.length === 0) return none
-  const cells = rows.map((row) => row.map((cell) => String(cell ?? '-').replace(/\p{C}/gu, '?')))
+  const cells = rows.map((row) => row.map((cell) => terminalText(String(cell ?? '-'))))
   return columns(cells)
 }
 

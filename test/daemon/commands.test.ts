@@ -724,6 +724,18 @@ describe('newsletter send', () => {
     assert.equal((await run(['identity', 'add', ...identity], { cwd })).code, 0)
   }
 
+  test('an error cannot inject terminal control sequences', async (t) => {
+    const cwd = await directory(t)
+    await addNewsletter(cwd)
+    const database = new Database(join(cwd, 'mailkeep.db'))
+    const subject = '{{ contact["a\u001b]0;b\u0007\u009b31m"] }}'
+    database.prepare('update mailkeep_newsletter set subject = ?').run(subject)
+    database.close()
+    const { code, err } = await run(['newsletter', 'send', '1'], { cwd })
+    assert.equal(code, 1)
+    assert.match(err, /^mailkeep: .*no variable "contact\.a\?\]0;b\?\?31m"\..*\n$/)
+  })
+
   test('sends with nothing set up, and says what became of the messages', async (t) => {
     const cwd = await directory(t)
     const place = { cwd }

@@ -52,6 +52,16 @@ test('without a terminal a line is printed every ten seconds, and none for short
   )
 })
 
+test('names cannot inject terminal control sequences', () => {
+  for (const isTTY of [true, false]) {
+    const output = openOutput(isTTY)
+    const progress = progressOn(output, () => output.ms)
+    output.ms = 10_000
+    progress.show({ what: 'a\u001b]0;b\u0007', done: 1, unit: 'message' })
+    assert.ok(output.said.includes('a?]0;b?'), JSON.stringify(output.said))
+  }
+})
+
 test('with an unknown total, only the count and the rate are shown', () => {
   const output = openOutput(false)
   const progress = progressOn(output, () => output.ms)
