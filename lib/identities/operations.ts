@@ -19,6 +19,7 @@ import {
   identityStatuses,
   NewIdentity,
 } from './schema.ts'
+import { withAsciiDomain } from './ses.ts'
 
 export { deleteIdentitiesOfClient } from './queries.ts'
 
@@ -92,7 +93,7 @@ export async function refreshIdentity(ctx: Context, id: number): Promise<Identit
   const identity = await getIdentity(ctx, id)
   const provider = ctx.local.identityProvider
   if (!provider || !isUnderWay(identity)) return identity
-  const status = await askProvider(ctx, provider, identity)
+  const status = await nextStatus(ctx, provider, identity)
   if (status === identity.identity_status) return identity
   const updated = await setStatus(ctx, id, status)
   if (!updated) throw notFound('identity')
@@ -120,18 +121,39 @@ export async function refreshIdentities(ctx: Context, signal?: AbortSignal): Pro
     for (const row of rows) {
       signal?.throwIfAborted()
       after = row.id
-      const status = await orAborted(askProvider(ctx, provider, row), signal)
+      const own = { ...ctx, clientId: row.client_id }
+      const status = await orAborted(nextStatus(own, provider, row), signal)
       if (status === row.identity_status) continue
-      const updated = await setStatus({ ...ctx, clientId: row.client_id }, row.id, status)
+      const updated = await setStatus(own, row.id, status)
       if (updated) changed.push(updated)
     }
   }
 }
 
+type Asked = Pick<Identity, 'id' | 'email' | 'identity_status'>
+
+/**
+ * All clients share the account of the provider, where an address is verified once. So the provider's answer proves
+ * nothing about an address that two clients have.
+ */
+async function nextStatus(ctx: Context, provider: IdentityProvider, identity: Asked): Promise<IdentityStatus> {
+  const status = await askProvider(ctx, provider, identity)
+  if (status !== 'verified' || !(await hasOtherClient(ctx, identity.email))) return status
+  ctx.logger.warn({ identity: identity.id }, 'another client has this sender address, so it is not verified')
+  return identity.identity_status
+}
+
+/** Compares the addresses as providers do, which know Punycode only. */
+async function hasOtherClient(ctx: Context, email: string): Promise<boolean> {
+  const keyOf = (address: string) => fold(withAsciiDomain(address))
+  const others = await queries.listAddressesOfOthers(ctx, { client_id: ctx.clientId })
+  return others.some((other) => keyOf(other.email) === keyOf(email))
+}
+
 async function askProvider(
   ctx: Context,
   provider: IdentityProvider,
-  { id, email, identity_status }: { id: number; email: string; identity_status: IdentityStatus },
+  { id, email, identity_status }: Asked,
 ): Promise<IdentityStatus> {
   try {
     const status = identity_status === 'pending' ? await provider.start(email) : await provider.status(email)

@@ -67,4 +67,9 @@ export const listUnverified = statement.all({ after: int, limit: int }, (db, p) 
     .limit(p.limit),
 )
 
+/** Lists the addresses of the other clients. A scan: it runs only when the provider has verified an address. */
+export const listAddressesOfOthers = statement.all({ client_id: int }, (db, p) =>
+  db.selectFrom('mailkeep_identity').select('email').where('client_id', '<>', p.client_id),
+)
+
 export const deleteIdentitiesOfClient = deleteRows('mailkeep_identity', 'client_id')

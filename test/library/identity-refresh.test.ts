@@ -131,6 +131,61 @@ onKinds(kinds, 'refreshing', (kind) => {
   })
 })
 
+onKinds(['a SQLite file', 'PostgreSQL'], 'the provider’s verification', (kind) => {
+  test('gives no client the address of another one, in whichever form it is written', async (t) => {
+    const { source, close } = await openPlace(kind)
+    t.after(close)
+    const warnings: object[] = []
+    const logger = { debug() {}, info() {}, error() {}, warn: (fields: object) => void warnings.push(fields) }
+    // All clients share an account of the provider, which has verified the address for one of them.
+    const identityProvider: IdentityProvider = { start: async () => 'verified', status: async () => 'verified' }
+    const database = { database: source, encryptionKey: randomBytes(32) }
+    const mailkeep = await createMailkeep({ ...database, identityProvider, logger })
+    t.after(() => mailkeep.close())
+    const [owner, other] = await Promise.all(
+      ['owner', 'other'].map(
+        async (name) => mailkeep.forClient((await mailkeep.clients.create({ name })).id).identities,
+      ),
+    )
+    const { id } = await owner!.add({ email: 'news@bücher.example' })
+    assert.equal((await owner!.refresh(id)).identity_status, 'verified')
+    const written = ['NEWS@bücher.example', 'news@xn--bcher-kva.example', 'news@ＢÜＣＨＥＲ.example']
+    for (const email of written) {
+      const copy = await other!.add({ email, status: 'pending' })
+      assert.deepEqual(await other!.refresh(copy.id), copy)
+    }
+    assert.deepEqual(await mailkeep.refreshIdentities(), [])
+    assert.equal(warnings.length, 2 * written.length)
+    assert.doesNotMatch(JSON.stringify(warnings), /@/)
+    const own = await other!.add({ email: 'offers@bücher.example' })
+    assert.equal((await other!.refresh(own.id)).identity_status, 'verified', 'another address of the domain')
+    assert.equal((await owner!.get(id)).identity_status, 'verified')
+    await owner!.remove(id)
+    assert.equal((await mailkeep.refreshIdentities()).length, written.length)
+  })
+
+  test('gives an address that two clients have added to neither of them', async (t) => {
+    const { source, close } = await openPlace(kind)
+    t.after(close)
+    const identityProvider: IdentityProvider = { start: async () => 'verifying', status: async () => 'verified' }
+    const logger = { debug() {}, info() {}, error() {}, warn() {} }
+    const mailkeep = await createMailkeep({
+      database: source,
+      encryptionKey: randomBytes(32),
+      identityProvider,
+      logger,
+    })
+    t.after(() => mailkeep.close())
+    for (const name of ['a', 'b']) {
+      await mailkeep
+        .forClient((await mailkeep.clients.create({ name })).id)
+        .identities.add({ email: 'news@example.org' })
+    }
+    assert.equal((await mailkeep.refreshIdentities()).length, 2, 'both wait for the owner of the address')
+    assert.deepEqual(await mailkeep.refreshIdentities(), [])
+  })
+})
+
 describe('Amazon SES', { concurrency: 4 }, () => {
   const answers = [
     ['does not know the address', undefined, 'pending'],
