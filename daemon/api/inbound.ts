@@ -27,12 +27,13 @@ const maxReceiving = 50
 export function inboundPages(inbound: Inbound): Readonly<Record<string, RequestHandler>> {
   let receiving = 0
 
-  async function receiveNotification(request: ApiRequest): Promise<string> {
+  /** A body takes memory until it is answered, also while Amazon is asked for a certificate. */
+  async function receiveNotification(request: ApiRequest): Promise<void> {
     if (receiving >= maxReceiving)
       throw new MailkeepError('unavailable', 'Too many notifications are being received: try again shortly.')
     receiving += 1
     try {
-      return Buffer.from(await request.body(maxNotificationBytes)).toString('utf8')
+      await inbound.ses(Buffer.from(await request.body(maxNotificationBytes)).toString('utf8'))
     } finally {
       receiving -= 1
     }
@@ -43,7 +44,7 @@ export function inboundPages(inbound: Inbound): Readonly<Record<string, RequestH
     context.route = target.path
     state.allow = 'POST'
     if (request.method !== 'POST') throw methodNotAllowed()
-    await inbound.ses(await receiveNotification(request))
+    await receiveNotification(request)
     return encode(context, 200, JSON.stringify({ status: 'ok' }))
   }
 

@@ -10,6 +10,7 @@ import { createInbound } from '../../daemon/inbound.ts'
 import { mailHeaders } from '../../lib/index.ts'
 import { testMailkeep } from '../../lib/testing.ts'
 import { authority, certificate } from '../support/certificates.ts'
+import { until } from '../support/harness.ts'
 
 const topic = 'arn:aws:sns:eu-central-1:123456789012:bounces'
 const certificateUrl = `https://sns.eu-central-1.amazonaws.com/SimpleNotificationService-${'0a'.repeat(16)}.pem`
@@ -23,9 +24,10 @@ async function open(t: TestContext) {
   const kit = await testMailkeep()
   const keys = certificate('sns', { address: '192.0.2.1', rsa: true })
   const asked: string[] = []
-  const state = { status: 200, answer: undefined as string | undefined }
+  const state = { status: 200, answer: undefined as string | undefined, delay: Promise.resolve() }
   const fetch = async (url: string) => {
     asked.push(url)
+    await state.delay
     return new Response(state.answer ?? keys.cert, { status: state.status })
   }
   const warnings: string[] = []
@@ -271,6 +273,35 @@ describe('POST /inbound/ses', { skip: authority ? false : 'OPENSSL IS MISSING: S
     assert.equal(response.status, 422, 'the body is read')
     assert.equal(refusals.length, 70)
     for (const socket of sockets) socket.destroy()
+  })
+
+  test('leaves memory for bodies with a token while Amazon does not answer', async (t) => {
+    const { kit, post, signed, server, asked, state } = await open(t)
+    const { token } = await kit.mailkeep.tokens.create({ clientId: kit.clientId, role: 'admin' })
+    let answer = () => {}
+    state.delay = new Promise((resolve) => {
+      answer = resolve
+    })
+    t.after(() => answer())
+    const forged = JSON.stringify(signed({ Message: 'x'.repeat(590 * 1024) }, { Signature: 'AAAA' }))
+    let refused = 0
+    const statuses = Array.from({ length: 120 }, async () => {
+      const status = await post(forged)
+      if (status === 503) refused++
+      return status
+    })
+    await until(
+      async () => asked.length + refused,
+      (count) => count === 120,
+    )
+    const response = await fetch(`${server.url}/api/v1/contacts/batch`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ contacts: [{ email: 'bob@example.org', note: 'x'.repeat(900_000) }] }),
+    })
+    assert.equal(response.status, 422, 'the body is read')
+    answer()
+    assert.equal((await Promise.all(statuses)).filter((status) => status === 403).length, 50)
   })
 
   test('is not found where no topic is configured', async (t) => {
