@@ -99,7 +99,10 @@ const mailTransport = v.pipe(
 /** The library checks the parts of the URL. */
 const smtpUrl = v.pipe(
   v.string(),
-  v.regex(/^smtps?:\/\/\S+$/i, 'must be a URL: smtp://USER:PASSWORD@HOST:PORT or smtps://…'),
+  v.check(
+    (text) => /^smtps?:\/\/\S+$/i.test(text) && URL.canParse(text),
+    'must be a URL: smtp://USER:PASSWORD@HOST:PORT or smtps://…',
+  ),
 )
 
 const topicArns = v.pipe(

@@ -227,7 +227,7 @@ test('a wrong setting is one line that names it', () => {
     ENDPOINTS_PER_CLIENT: ['0', '-1', '2.5', 'many'],
     DELIVERY_RETENTION_DAYS: ['0', '1e9'],
     MAIL_TRANSPORT: ['mail', 'folder', 'folder:', 'SMTP', 'smtp:'],
-    SMTP_URL: ['smtp.example.com', 'http://smtp.example.com', 'smtp://a b'],
+    SMTP_URL: ['smtp.example.com', 'http://smtp.example.com', 'smtp://a b', 'smtp://smtp.example.com:port'],
     MAIL_RATE: ['0', '-1', 'fast'],
     MAIL_CONNECTIONS: ['0', '1.5'],
     MAIL_ALLOW_UNVERIFIED: ['yes'],
