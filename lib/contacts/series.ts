@@ -2,10 +2,10 @@
 import * as v from 'valibot'
 import type { Context } from '../context.ts'
 import { closedObject, parse, QueryBoolean } from '../parse.ts'
-import { Count, described, OffsetTime, type RecordFields } from '../record.ts'
+import { Count, described, type RecordFields, Time } from '../record.ts'
 import { stepsOf } from '../statistics/operations.ts'
 import { rangeFields, type Series, type SeriesQueryInput, stepMs } from '../statistics/schema.ts'
-import { timestamp, withOffset } from '../time.ts'
+import { timestamp } from '../time.ts'
 import { countContacts } from './counting.ts'
 import { countContactChanges } from './queries.ts'
 
@@ -34,7 +34,7 @@ export interface ContactSeries extends Series<ContactPoint> {
 }
 
 export const contactPointFields: RecordFields<ContactPoint> = {
-  at: described(OffsetTime, 'The beginning of the step.'),
+  at: described(Time, 'The beginning of the step.'),
   created: described(Count, 'Contacts that were created then; of the last 90 days also those that were erased since.'),
   unsubscribed: described(
     Count,
@@ -53,10 +53,10 @@ export async function getContactSeries(ctx: Context, query: ContactSeriesQueryIn
   const { startsMs, fromMs, toMs, step } = stepsOf(ctx, range)
   const ranges = startsMs.map((ms) => ({ at: timestamp(ms), until: timestamp(ms + stepMs[step]) }))
   const counts = await countContactChanges(ctx, { client_id: ctx.clientId, steps: ranges })
-  const series = ranges.map(({ at }, n) => ({ at: withOffset(at), ...counts[n]! }))
+  const series = ranges.map(({ at }, n) => ({ at, ...counts[n]! }))
   return {
-    from: withOffset(timestamp(fromMs)),
-    to: withOffset(timestamp(toMs)),
+    from: timestamp(fromMs),
+    to: timestamp(toMs),
     step,
     ...(count && { subscribed: await countContacts(ctx, {}) }),
     series,

@@ -64,8 +64,10 @@ export const settings: readonly Scenario[] = [
     query: 'from=2020-01-01T00:00:00Z&to=2020-01-01T02:00:00Z&step=hour',
     status: 200,
     data: {
+      from: '2020-01-01T00:00:00.000000Z',
+      to: '2020-01-01T02:00:00.000000Z',
       step: 'hour',
-      series: [{ at: '2020-01-01T00:00:00+00:00', created: 0 }, { at: '2020-01-01T01:00:00+00:00' }],
+      series: [{ at: '2020-01-01T00:00:00.000000Z', created: 0 }, { at: '2020-01-01T01:00:00.000000Z' }],
     },
   },
   {

@@ -123,7 +123,15 @@ const endpointDelivery: Shape = { ...delivery, endpoint_id: isCount, created_at:
 
 const report: Shape = { total: isCount, created: isCount, updated: isCount, refused: isCount, refused_rows: isArray }
 
-const series = { from: offset, to: offset, step: /^(minute|hour|day)$/, series: isArray } as const
+const series = { step: /^(minute|hour|day)$/, series: isArray } as const
+const deliverySeries = {
+  from: offset,
+  to: offset,
+  ...series,
+  oldest_due_at: isTextOrNull,
+  endpoints: isObject,
+} as const
+const contactSeries = { from: utc, to: utc, ...series } as const
 
 const isTotal = (value: unknown) => value === null || isCount(value)
 const importRecord: Shape = {
@@ -198,8 +206,8 @@ export const promises: Readonly<Record<string, Promised>> = {
   'POST /portal-links': { statuses: [201, 422], data: { url: /#token=mkp_/, expires_at: utc }, byState: true },
   'DELETE /tokens/:tokenId': nothing,
   'GET /audit-log': page(auditEntry),
-  'GET /stats/deliveries': { ...ok({ ...series, oldest_due_at: isTextOrNull, endpoints: isObject }), byState: true },
-  'GET /stats/contacts': { ...ok(series), optional: ['subscribed'], byState: true },
+  'GET /stats/deliveries': { ...ok(deliverySeries), byState: true },
+  'GET /stats/contacts': { ...ok(contactSeries), optional: ['subscribed'], byState: true },
   'GET /deliveries': page(endpointDelivery),
   'GET /lists': page(list),
   'POST /lists': created(list),

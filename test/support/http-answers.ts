@@ -164,13 +164,13 @@ const pageSettings: Shape = {
   texts: attributes,
   postal_address: orNull(text),
 }
-const series = { from: offset, to: offset, step: oneOf('minute', 'hour', 'day') }
+const seriesStep = oneOf('minute', 'hour', 'day')
 const contactSeries: Shape = {
-  ...series,
-  series: each(of({ at: offset, created: count, unsubscribed: count, deleted: count })),
+  ...{ from: utc, to: utc, step: seriesStep },
+  series: each(of({ at: utc, created: count, unsubscribed: count, deleted: count })),
 }
 const deliverySeries: Shape = {
-  ...series,
+  ...{ from: offset, to: offset, step: seriesStep },
   oldest_due_at: orNull(offset),
   endpoints: of({ healthy: count, failing: count, switched_off: count, first_failing: each(of(endpoint)) }),
   series: each(of({ at: offset, delivered: count, retried: count, failed: count, p95_ms: orNull(count) })),

@@ -171,20 +171,19 @@ const deliveryDetail: DeliveryDetail = {
   attempt_log: [attempt],
 }
 
-const seriesRange = { from: '2026-01-02T03:00:00+00:00', to: '2026-01-02T04:00:00+00:00', step: 'hour' } as const
 const endpointStates: EndpointStates = {
   ...{ healthy: 3, failing: 1, switched_off: 0 },
   first_failing: [{ id: 2, url: endpoint.url, active: true, disabled_reason: null, consecutive_failures: 2 }],
 }
 const deliverySeries: DeliverySeries = {
-  ...seriesRange,
+  ...{ from: '2026-01-02T03:00:00+00:00', to: '2026-01-02T04:00:00+00:00', step: 'hour' },
   oldest_due_at: '2026-01-02T03:58:20+00:00',
   endpoints: endpointStates,
-  series: [{ at: seriesRange.from, delivered: 940, retried: 12, failed: 1, p95_ms: 84 }],
+  series: [{ at: '2026-01-02T03:00:00+00:00', delivered: 940, retried: 12, failed: 1, p95_ms: 84 }],
 }
 const contactSeries: ContactSeries = {
-  ...seriesRange,
-  series: [{ at: seriesRange.from, created: 41, unsubscribed: 2, deleted: 0 }],
+  ...{ from: '2026-01-02T03:00:00.000000Z', to: '2026-01-02T04:00:00.000000Z', step: 'hour' },
+  series: [{ at: '2026-01-02T03:00:00.000000Z', created: 41, unsubscribed: 2, deleted: 0 }],
 }
 
 const recovery: Recovery = { id: 1, status: 'pending', total: 12, done: 0 }

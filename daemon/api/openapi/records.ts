@@ -92,11 +92,11 @@ const list: Schema = {
   },
 }
 
-function seriesOf(point: Schema, others: Readonly<Record<string, Schema>>): Schema {
+function seriesOf(time: Schema, point: Schema, others: Readonly<Record<string, Schema>>): Schema {
   return record({
     ...others,
-    from: offset,
-    to: offset,
+    from: time,
+    to: time,
     step: { type: 'string', enum: seriesSteps },
     series: arrayOf(point),
   })
@@ -134,7 +134,7 @@ export const recordSchemas = {
     },
     expires_at: utc,
   }),
-  DeliverySeries: seriesOf(recordOf(deliveryPointFields), {
+  DeliverySeries: seriesOf(offset, recordOf(deliveryPointFields), {
     oldest_due_at: {
       ...nullable(offset),
       description: 'When the oldest delivery that waits for an attempt became due; null when none is due.',
@@ -151,7 +151,7 @@ export const recordSchemas = {
     'Number of endpoints by state, as they are now.',
   ),
   ContactSeries: optional(
-    seriesOf(recordOf(contactPointFields), {
+    seriesOf(utc, recordOf(contactPointFields), {
       subscribed: { ...count, description: 'Contacts that are subscribed now. Only with `count`.' },
     }),
     'subscribed',
