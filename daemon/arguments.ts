@@ -45,7 +45,8 @@ export function readArguments(argv: readonly string[], version: string): Command
   return { command, args, own: ownFlags(command, flags), flags }
 }
 
-function beforeSeparator(words: readonly string[]): readonly string[] {
+/** Returns the words before `--`. Words after it are arguments, also if they begin with a dash. */
+export function beforeSeparator(words: readonly string[]): readonly string[] {
   const at = words.indexOf('--')
   return at === -1 ? words : words.slice(0, at)
 }

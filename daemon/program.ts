@@ -4,7 +4,7 @@ import { constants } from 'node:os'
 import type { Writable } from 'node:stream'
 import { isMailkeepError, type MailkeepError, version } from '../lib/index.ts'
 import { commit } from './addon.ts'
-import { type CommandLine, readArguments } from './arguments.ts'
+import { beforeSeparator, type CommandLine, readArguments } from './arguments.ts'
 import { CliError, fieldMessages, reasonOf } from './cli-error.ts'
 import type { Command } from './commands/command.ts'
 import { readConfig } from './config.ts'
@@ -30,8 +30,9 @@ async function main(): Promise<void> {
   output.on('error', () => {}) // see requireOutput
   process.stderr.on('error', () => {})
   const argv = process.argv.slice(2)
-  const json = argv.includes('--json')
-  const words = argv.filter((word) => word !== '--json')
+  const flags = beforeSeparator(argv)
+  const json = flags.includes('--json')
+  const words = [...flags.filter((word) => word !== '--json'), ...argv.slice(flags.length)]
   const request = readArguments(words, versionLine(json))
   if (typeof request === 'string') {
     output.write(`${request}\n`)

@@ -368,6 +368,14 @@ describe('commands', { concurrency: 4 }, () => {
     assert.match(token, /^token 1 of client 1, admin; it is not shown again:\nmk_.{43}\n$/)
   })
 
+  test('take --json after the separator as an argument', async (t) => {
+    const cwd = await directory(t)
+    const { out } = await run(cwd, ['client', 'create', '--json', '--', '--json'])
+    assert.equal(JSON.parse(out).name, '--json')
+    const { err, code } = await run(cwd, ['client', 'list', '--', '--json'])
+    assert.deepEqual([err, code], ['mailkeep: client list does not take "--json".\n', 2])
+  })
+
   test('report a failure in one line on standard error, and print nothing on standard output', async (t) => {
     const cwd = await directory(t)
     await run(cwd, ['migrate'])
