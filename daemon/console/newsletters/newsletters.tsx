@@ -56,8 +56,8 @@ function NoNewsletter({ hasFilter }: { hasFilter: boolean }) {
   if (hasFilter) return <Empty title="No newsletter matches." />
   return (
     <Empty title="No newsletter yet.">
-      A newsletter is written here, and sent to the contacts that you choose. Without a mail server or Amazon SES, nothing
-      leaves the machine.
+      A newsletter is written here, and sent to the contacts that you choose. Without a mail server or Amazon SES,
+      nothing leaves the machine.
     </Empty>
   )
 }
