@@ -12,8 +12,7 @@ import { databaseError } from './database-error.ts'
 import { openLog } from './log.ts'
 import type { Fork } from './processes/process-group.ts'
 import { openWorker, type WorkerProcess } from './processes/worker.ts'
-import { progressOn } from './progress.ts'
-import { terminalText } from './terminal-text.ts'
+import { progressOn, terminalText } from './progress.ts'
 
 /** Standard output. For a file, Node's own stream ignores that the system wrote a part only, as on a disk that is full. */
 const output = isOutputFile() ? createWriteStream('', { fd: 1, autoClose: false }) : process.stdout

@@ -1,5 +1,3 @@
-import { terminalText } from './terminal-text.ts'
-
 /** Progress of one task. */
 interface ProgressReport {
   /** The current step, such as a file's name. */
@@ -112,4 +110,9 @@ function clockTime(ms: number): string {
 export function plural(count: number, noun: string): string {
   const many = noun.endsWith('y') ? `${noun.slice(0, -1)}ies` : `${noun}s`
   return `${count.toLocaleString('en')} ${count === 1 ? noun : many}`
+}
+
+/** Replaces control characters, because names and messages could contain terminal escape sequences. */
+export function terminalText(text: string): string {
+  return text.replace(/\p{C}/gu, '?')
 }

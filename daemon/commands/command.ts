@@ -12,8 +12,7 @@ import type { Config } from '../config.ts'
 import { openMailkeep } from '../open.ts'
 import type { Fork } from '../processes/process-group.ts'
 import type { WorkerProcess } from '../processes/worker.ts'
-import type { Progress } from '../progress.ts'
-import { terminalText } from '../terminal-text.ts'
+import { type Progress, terminalText } from '../progress.ts'
 
 /** Prints a command's result: text for people, or one JSON value for programs. */
 export type Print = (result: { readonly json: unknown; readonly text: string }) => void
