@@ -70,15 +70,24 @@ export function nextTurn(): Promise<void> {
 const turnsBetween = 5
 
 /**
- * A FIFO queue of work that blocks the process, such as parsing and templates. Other requests are answered before each
- * piece of work.
+ * A FIFO queue of work that blocks the process, such as parsing and templates. Other requests are answered between two
+ * groups of work.
  */
 export class BlockingQueue {
   #last: Promise<void> = Promise.resolve()
+  #groupSize = 1
 
-  /** Resolves for one caller after the other. The work must begin at once. */
-  turn(): Promise<void> {
-    for (let turn = 0; turn < turnsBetween; turn++) this.#last = this.#last.then(nextTurn)
+  /**
+   * Resolves for one caller after the other. The work must begin at once.
+   *
+   * @param size A group has sizes of at most 1 in total. Work of a larger size is a group of its own.
+   */
+  turn(size = 1): Promise<void> {
+    this.#groupSize += size
+    if (this.#groupSize > 1) {
+      this.#groupSize = size
+      for (let turn = 0; turn < turnsBetween; turn++) this.#last = this.#last.then(nextTurn)
+    }
     return this.#last
   }
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import type { ApiRequest, ApiResponse } from '../../daemon/api/index.ts'
+import { turnForBody } from '../../daemon/http/request-body.ts'
 import { listen, type RunningServer, type ServerLimits } from '../../daemon/http/server.ts'
 import { assertFaster } from '../support/timing.ts'
 
@@ -263,6 +264,22 @@ test('of large bodies that arrive together each is processed in a turn of the ev
   await Promise.all(wires.map((wire) => until(wire, /\{"bytes":100000\}/)))
   const large = turns.slice(1)
   assert.equal(new Set(large).size, wires.length, `turns ${large}`)
+})
+
+test('of large bodies that arrive together several small ones are processed in one turn of the event loop', async (t) => {
+  let turn = 0
+  const counter = () => {
+    turn += 1
+    counting = setImmediate(counter)
+  }
+  let counting = setImmediate(counter)
+  t.after(() => clearImmediate(counting))
+  const turns = Array.from({ length: 14 }, async () => {
+    await turnForBody(Buffer.alloc(18_000))
+    return turn
+  })
+  const { size } = new Set(await Promise.all(turns))
+  assert.ok(size >= 2 && size <= 3, `${size} turns`)
 })
 
 test('a chunked body arrives complete', async (t) => {
