@@ -1,3 +1,4 @@
+import { isUint8Array } from 'node:util/types'
 import { ByteCollector, inTime } from '../../lib/internal.ts'
 import type { ApiRequest } from '../api/http-types.ts'
 import type { Respond } from '../api/index.ts'
@@ -111,6 +112,7 @@ async function readWebBody(request: Request, limit: number): Promise<Uint8Array>
   if (Number(request.headers.get('content-length')) > limit) throw tooLarge(limit)
   const received = new ByteCollector()
   for await (const chunk of streamWebBody(request)) {
+    if (!isUint8Array(chunk)) throw new TypeError("A chunk of the request's body must be a Uint8Array.")
     if (received.length + chunk.length > limit) throw tooLarge(limit)
     received.add(chunk)
   }

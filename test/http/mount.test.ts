@@ -389,6 +389,23 @@ describe('a mounted API', () => {
     }
   })
 
+  test('logs an error when the body of a Web request has chunks that are not bytes', async (t) => {
+    const kit = await testMailkeep()
+    t.after(() => kit.close())
+    const errors: string[] = []
+    const logger = { error: (fields: object) => void errors.push(JSON.stringify(fields)) }
+    const authenticate = () => ({ clientId: kit.clientId, role: 'admin' }) as const
+    const handler = createFetchHandler({ mailkeep: kit.mailkeep, logger, authenticate })
+    for (const chunk of ['{"name":"News"}', new ArrayBuffer(2)]) {
+      const body = ReadableStream.from([chunk]) as never
+      const request = new Request('https://app.example/api/v1/lists', {
+        ...{ method: 'POST', headers: json, body, duplex: 'half' },
+      })
+      assert.equal((await handler(request)).status, 500)
+      assert.match(errors.pop()!, /TypeError/)
+    }
+  })
+
   test('answers errors that its logger cannot log', async (t) => {
     const kit = await testMailkeep()
     t.after(() => kit.close())
