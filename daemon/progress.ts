@@ -112,7 +112,10 @@ export function plural(count: number, noun: string): string {
   return `${count.toLocaleString('en')} ${count === 1 ? noun : many}`
 }
 
-/** Replaces control characters, because names and messages could contain terminal escape sequences. */
+/**
+ * Replaces control characters, because names and messages could contain terminal escape sequences. Keeps the joiners of
+ * emoji and of languages such as Persian and Hindi.
+ */
 export function terminalText(text: string): string {
-  return text.replace(/\p{C}/gu, '?')
+  return text.replace(/(?![\u200c\u200d])\p{C}/gu, '?')
 }

@@ -62,6 +62,15 @@ test('names cannot inject terminal control sequences', () => {
   }
 })
 
+test('names keep the joiners of emoji and of Persian and Hindi words', () => {
+  const output = openOutput(false)
+  const progress = progressOn(output, () => output.ms)
+  output.ms = 10_000
+  const name = '👩\u200d💻 می\u200cخواهم क्\u200dष'
+  progress.show({ what: name, done: 1, unit: 'message' })
+  assert.ok(output.said.includes(name), JSON.stringify(output.said))
+})
+
 test('with an unknown total, only the count and the rate are shown', () => {
   const output = openOutput(false)
   const progress = progressOn(output, () => output.ms)
