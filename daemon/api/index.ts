@@ -186,7 +186,8 @@ async function perform(
     if (route.key === 'afterwards') return await performThenStore(caller, client, key, named, call)
     return await performOnce(client, key, named, call)
   }
-  return route.large && request.buildLarge ? await request.buildLarge(make, clientId) : await make()
+  const isLarge = route.large === true || (route.large !== undefined && route.large in input.query)
+  return isLarge && request.buildLarge ? await request.buildLarge(make, clientId) : await make()
 }
 
 /** Reads the request's query and body as its route requires. */

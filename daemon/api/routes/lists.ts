@@ -10,6 +10,7 @@ export const listExtensions: readonly Route[] = [
     summary: 'List lists',
     query: { ...paging, ...counts },
     answers: { 200: { page: 'CountedList' } },
+    large: 'counts',
     call: async ({ client, query }) => listing(await client.lists.list(query)),
   },
   {

@@ -131,8 +131,11 @@ export interface Route {
   readonly key?: 'afterwards' | 'none'
   /** `none` for a listing whose `meta` has no `path`. */
   readonly metaPath?: 'none'
-  /** Whether the answer can have megabytes, or take seconds. Only a few such answers are built concurrently. */
-  readonly large?: true
+  /**
+   * Whether the answer can have megabytes, or take seconds; or the query parameter with which it can. Only a few such
+   * answers are built concurrently.
+   */
+  readonly large?: true | 'count' | 'counts'
   readonly call: (call: Call) => Promise<RouteResult>
 }
 

@@ -58,6 +58,7 @@ export const statsExtensions: readonly Route[] = [
     },
     refused,
     answers: { 200: { record: 'ContactSeries', description: 'The counts for each step.' } },
+    large: 'count',
     call: async ({ client, query }) => ok(await client.stats.contacts(query)),
   },
 ]

@@ -9,6 +9,7 @@ export const tags: readonly Route[] = [
     summary: 'List tags',
     query: { ...paging, ...counts },
     answers: { 200: { page: 'CountedTag' } },
+    large: 'counts',
     call: async ({ client, query }) => listing(await client.tags.list(query)),
   },
   {

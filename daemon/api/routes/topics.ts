@@ -10,6 +10,7 @@ export const topicExtensions: readonly Route[] = [
     summary: 'List the topics of a list',
     query: { ...paging, ...counts },
     answers: { 200: { page: 'CountedTopic' } },
+    large: 'counts',
     call: async ({ client, params, query }) => listing(await client.topics.list(params.listId, query)),
   },
   {
