@@ -57,7 +57,7 @@ function NoNewsletter({ hasFilter }: { hasFilter: boolean }) {
   return (
     <Empty title="No newsletter yet.">
       A newsletter is written here, and sent to the contacts that you choose. Without a mail server or Amazon SES,
-      nothing leaves the machine.
+      nothing leaves the machine: on SQLite, mails are written as files.
     </Empty>
   )
 }
