@@ -401,11 +401,14 @@ onPostgres('statements on PostgreSQL', () => {
     await queryOnce(await databaseUrl(), `set search_path to plans_${process.pid}, public; ${sql}`)
   }
 
-  /** Vacuums when no older transaction is left that could see the dead rows, such as an analysis by autovacuum. */
+  /**
+   * Vacuums when no older transaction is left that could see the dead rows, such as an analysis by autovacuum. One that
+   * writes to another database counts, too: while it runs, each new snapshot of this database keeps the rows.
+   */
   async function vacuum(table: string): Promise<void> {
     const url = await databaseUrl()
     const [{ now }] = (await queryOnce(url, 'select clock_timestamp()::text as now')) as [{ now: string }]
-    const older = 'select 1 from pg_stat_activity where datname = current_database() and xact_start < $1'
+    const older = 'select 1 from pg_stat_activity where xact_start < $1'
     while ((await queryOnce(url, older, [now])).length > 0) await new Promise((done) => setTimeout(done, 20))
     await queryOnce(url, `vacuum plans_${process.pid}.${table}`)
   }
