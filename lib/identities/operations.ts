@@ -146,8 +146,10 @@ async function nextStatus(ctx: Context, provider: IdentityProvider, identity: As
 /** Compares the addresses as providers do, which know Punycode only. */
 async function hasOtherClient(ctx: Context, email: string): Promise<boolean> {
   const keyOf = (address: string) => fold(withAsciiDomain(address))
-  const others = await queries.listAddressesOfOthers(ctx, { client_id: ctx.clientId })
-  return others.some((other) => keyOf(other.email) === keyOf(email))
+  const key = keyOf(email)
+  const local_part = key.slice(0, key.lastIndexOf('@') + 1)
+  const others = await queries.listAddressesOfOthers(ctx, { client_id: ctx.clientId, local_part })
+  return others.some((other) => keyOf(other.email) === key)
 }
 
 async function askProvider(

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
 import { int, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { IdentityStatus } from './schema.ts'
@@ -67,9 +68,16 @@ export const listUnverified = statement.all({ after: int, limit: int }, (db, p) 
     .limit(p.limit),
 )
 
-/** Lists the addresses of the other clients. A scan: it runs only when the provider has verified an address. */
-export const listAddressesOfOthers = statement.all({ client_id: int }, (db, p) =>
-  db.selectFrom('mailkeep_identity').select('email').where('client_id', '<>', p.client_id),
+/**
+ * Lists the addresses of other clients that may have this folded local part, which ends with its @. A scan: it runs only
+ * when the provider has verified an address.
+ */
+export const listAddressesOfOthers = statement.all({ client_id: int, local_part: text }, (db, p, dialect) =>
+  db
+    .selectFrom('mailkeep_identity')
+    .select('email')
+    .where('client_id', '<>', p.client_id)
+    .where(dialect.contains(sql.ref('email_key'), p.local_part)),
 )
 
 export const deleteIdentitiesOfClient = deleteRows('mailkeep_identity', 'client_id')
