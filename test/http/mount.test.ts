@@ -373,13 +373,19 @@ describe('a mounted API', () => {
     assert.equal(meta.path, path)
   })
 
-  test('logs an error when the host has read, or is reading, the body of a Web request', async (t) => {
+  /** A fetch handler whose callers are admins, and the fields of the errors that it logs, as JSON. */
+  async function openLogged(t: TestContext) {
     const kit = await testMailkeep()
     t.after(() => kit.close())
     const errors: string[] = []
     const logger = { error: (fields: object) => void errors.push(JSON.stringify(fields)) }
     const authenticate = () => ({ clientId: kit.clientId, role: 'admin' }) as const
     const handler = createFetchHandler({ mailkeep: kit.mailkeep, logger, authenticate })
+    return { handler, errors }
+  }
+
+  test('logs an error when the host has read, or is reading, the body of a Web request', async (t) => {
+    const { handler, errors } = await openLogged(t)
     for (const read of [(request: Request) => request.text(), (request: Request) => request.body!.getReader()]) {
       const body = '{"name":"News"}'
       const request = new Request('https://app.example/api/v1/lists', { method: 'POST', headers: json, body })
@@ -390,12 +396,7 @@ describe('a mounted API', () => {
   })
 
   test('logs an error when the body of a Web request has chunks that are not bytes', async (t) => {
-    const kit = await testMailkeep()
-    t.after(() => kit.close())
-    const errors: string[] = []
-    const logger = { error: (fields: object) => void errors.push(JSON.stringify(fields)) }
-    const authenticate = () => ({ clientId: kit.clientId, role: 'admin' }) as const
-    const handler = createFetchHandler({ mailkeep: kit.mailkeep, logger, authenticate })
+    const { handler, errors } = await openLogged(t)
     for (const chunk of ['{"name":"News"}', new ArrayBuffer(2)]) {
       const body = ReadableStream.from([chunk]) as never
       const request = new Request('https://app.example/api/v1/lists', {

@@ -242,24 +242,31 @@ test('large bodies share a budget of bytes; beyond it they get 503, and small on
   assert.deepEqual(await (await large()).json(), { bytes: 150_000 })
 })
 
+/** Counts the turns of the event loop from now on. @returns The number so far. */
+function countTurns(t: TestContext): () => number {
+  let turns = 0
+  const next = () => {
+    turns += 1
+    immediate = setImmediate(next)
+  }
+  let immediate = setImmediate(next)
+  t.after(() => clearImmediate(immediate))
+  return () => turns
+}
+
 test('of large bodies that arrive together each is processed in a turn of the event loop of its own', async (t) => {
   const turns: number[] = []
-  let turn = 0
+  let turn = () => 0
   const { server } = await open(t, async (request) => {
     const { length } = await request.body()
-    turns.push(turn)
+    turns.push(turn())
     return json({ bytes: length })
   })
   const wires = Array.from({ length: 10 }, () => dial(t, server))
   for (const { socket } of wires) socket.write(post(100_000) + 'x'.repeat(99_999))
   for (const { connected } of wires) await connected
   await fetch(server.url, { method: 'POST', body: 'small' }) // the large ones have begun
-  const counter = () => {
-    turn += 1
-    counting = setImmediate(counter)
-  }
-  let counting = setImmediate(counter)
-  t.after(() => clearImmediate(counting))
+  turn = countTurns(t)
   for (const { socket } of wires) socket.write('x')
   await Promise.all(wires.map((wire) => until(wire, /\{"bytes":100000\}/)))
   const large = turns.slice(1)
@@ -267,16 +274,10 @@ test('of large bodies that arrive together each is processed in a turn of the ev
 })
 
 test('of large bodies that arrive together several small ones are processed in one turn of the event loop', async (t) => {
-  let turn = 0
-  const counter = () => {
-    turn += 1
-    counting = setImmediate(counter)
-  }
-  let counting = setImmediate(counter)
-  t.after(() => clearImmediate(counting))
+  const turn = countTurns(t)
   const turns = Array.from({ length: 14 }, async () => {
     await turnForBody(Buffer.alloc(18_000))
-    return turn
+    return turn()
   })
   const { size } = new Set(await Promise.all(turns))
   assert.ok(size >= 2 && size <= 3, `${size} turns`)
