@@ -5,11 +5,14 @@ import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
+import { describe } from 'node:test'
 import Database from 'better-sqlite3'
 import { sqlite } from '../../lib/storage/sqlite.ts'
+import { test } from '../support/databases.ts'
 import { openService, until } from '../support/harness.ts'
 import { eventTypes } from '../support/http-shapes.ts'
+import { bodyOf, openWorld, pathTo, routes } from '../support/http-world.ts'
+import { onKinds, openPlace, type Place } from '../support/kinds.ts'
 import { type Delivery, openHook } from './hook.ts'
 
 /** A host's database that the test can query directly. */
@@ -116,6 +119,46 @@ describe('an erased contact', () => {
     await wakeDispatcher()
     await wakeDispatcher()
     assert.equal(broken.received.length, 2)
+  })
+})
+
+/** Returns the number of rows of each table, but not of jobs, which stay for a while, and of settings, which have no client. */
+async function countRows({ kind, ask }: Place): Promise<Record<string, number>> {
+  const tables = (await ask(
+    kind === 'PostgreSQL'
+      ? "select relname as name from pg_class where relnamespace = current_schema()::regnamespace and relkind = 'r'"
+      : "select name from sqlite_master where type = 'table' and name like 'mailkeep%' and name not like 'mailkeep_search%'",
+  )) as { name: string }[]
+  const counts: Record<string, number> = {}
+  for (const { name } of tables) {
+    if (name === 'mailkeep_job' || name === 'mailkeep_setting') continue
+    const [row] = await ask(`select count(*) as n from ${name}`)
+    counts[name] = Number(row!.n)
+  }
+  return counts
+}
+
+onKinds(['SQLite in memory', 'PostgreSQL'], 'a deleted client', (kind) => {
+  test('leaves no row in any table', async (t) => {
+    const place = await openPlace(kind)
+    const service = await openService(t, {}, async () => place)
+    const before = await countRows(place)
+    const tenant = await service.addTenant('gone')
+    const world = await openWorld(tenant, 'gone')
+    for (const route of routes) {
+      if (route.method !== 'DELETE') await tenant.call(route.method, pathTo(route, world), { body: bodyOf(route) })
+    }
+    const tag = { body: { name: 'kept' }, headers: { 'Idempotency-Key': 'key' } }
+    await tenant.data(201, 'POST', '/tags', tag)
+    const during = await countRows(place)
+    const filled = Object.keys(during).filter((name) => during[name]! > before[name]!)
+    assert.ok(filled.length > 25, `only these have rows of the client: ${filled}`)
+    const [client] = await place.ask('select max(id) as id from mailkeep_client')
+    await service.mailkeep.clients.delete(Number(client!.id))
+    await until(
+      () => countRows(place),
+      (counts) => JSON.stringify(counts) === JSON.stringify(before),
+    )
   })
 })
 
