@@ -15,8 +15,7 @@ export async function checkServer(config: Config): Promise<Finding[]> {
   } catch (error) {
     if (error instanceof CliError) return [{ check: 'database', state: 'fault', message: error.message }]
     const message = error instanceof Error ? error.message : String(error)
-    const remedy = 'check that the server runs, and that MAILKEEP_DATABASE is right'
-    return [fault('database', message, /too many|connection slots/.test(message) ? moreConnections : remedy)]
+    return [fault('database', message, remedyFor(message))]
   }
   return [
     checkVersion(config, report),
@@ -29,6 +28,12 @@ export async function checkServer(config: Config): Promise<Finding[]> {
     checkEncryption(config, report),
     checkConnections(config, report),
   ].filter((found) => found !== undefined)
+}
+
+function remedyFor(message: string): string {
+  if (/too many|connection slots/.test(message)) return moreConnections
+  if (/POOLER/.test(message)) return 'behind a pooler, give the schema to the role: alter role … set search_path = …'
+  return 'check that the server runs, and that MAILKEEP_DATABASE is right'
 }
 
 const moreConnections =

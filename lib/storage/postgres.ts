@@ -13,7 +13,7 @@ import { within } from './postgres/host-transaction.ts'
 import { inspect, type ServerReport } from './postgres/inspect.ts'
 import { Notifications } from './postgres/notifications.ts'
 import { ensureSearchIndex } from './postgres/search-index.ts'
-import { cannotOpen, prepareServer } from './postgres/server.ts'
+import { cannotOpen, prepareServer, requireSettings, settingsMark } from './postgres/server.ts'
 import { Writes } from './postgres/writes.ts'
 import type { CopyProgress, RowSource } from './row-source.ts'
 
@@ -64,6 +64,7 @@ export async function inspectServer(url: string, options: PostgresOptions): Prom
     client.on('error', () => {}) // the running statement reports it
     await client.connect()
     try {
+      if (!options.pooler) await requireSettings(client as unknown as SignalClient)
       return await inspect(client as unknown as SignalClient, postgresMigrations)
     } finally {
       await client.end()
@@ -118,13 +119,16 @@ async function open(source: string | PostgresPool, options: PostgresOptions, log
   const Client = (settings.Client ?? pg.Client) as typeof pg.Client // a host's pool may use another client class
   const connect = () => new Client(settings) as unknown as SignalClient
   const notifications = new Notifications(connect, logger, !options.pooler)
+  const own = typeof source === 'string' || options.schema !== undefined
   try {
-    await notifications.open((client) => prepareServer(client, options.schema))
+    await notifications.open(async (client) => {
+      if (own && !options.pooler) await requireSettings(client)
+      return await prepareServer(client, options.schema)
+    })
   } catch (error) {
     throw cannotOpen(error)
   }
   logger.debug({ schema: options.schema }, 'database opened')
-  const own = typeof source === 'string' || options.schema !== undefined
   return databaseOn(own ? new pg.Pool(settings) : source, own, notifications, logger, !options.pooler)
 }
 
@@ -181,8 +185,7 @@ function withPassword(settings: pg.PoolConfig): pg.PoolConfig {
 }
 
 /** Turns parallel workers and JIT off. They cost more than they save, because mailkeep's statements are short. */
-const sessionOptions =
-  '-c DateStyle=ISO -c TimeZone=UTC -c array_nulls=on -c max_parallel_workers_per_gather=0 -c jit=off'
+const sessionOptions = `-c DateStyle=ISO -c TimeZone=UTC -c array_nulls=on -c max_parallel_workers_per_gather=0 -c jit=off -c ${settingsMark}`
 
 /** Time limits that the server enforces, in milliseconds. */
 const limits = { statement_timeout: 30_000, lock_timeout: 10_000, idle_in_transaction_session_timeout: 30_000 }

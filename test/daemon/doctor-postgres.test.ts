@@ -4,6 +4,7 @@ import { describe, test } from 'node:test'
 import { needsPostgres } from '../support/databases.ts'
 import { key, openKnownPlace, type Place, running } from '../support/postgres-program.ts'
 import { run, runJson } from '../support/program.ts'
+import { openProxy } from '../support/tcp-proxy.ts'
 
 interface Finding {
   readonly check: string
@@ -52,6 +53,17 @@ describe('the doctor on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
     assert.deepEqual(faultsIn(findings), [])
     assert.match(findings.find(({ check }) => check === 'database')!.message, /^PostgreSQL \d+\.\d+.* at postgres/)
     assert.deepEqual(await place.ask('select to_regnamespace($1) as there', [place.schema]), [{ there: null }])
+  })
+
+  test('names a pooler that drops the settings of connections', async (t) => {
+    const place = await openKnownPlace(t)
+    const url = new URL(place.url)
+    const proxy = await openProxy({ host: url.hostname, port: Number(url.port || 5432) })
+    t.after(() => proxy.close())
+    proxy.dropSettings()
+    url.host = `127.0.0.1:${proxy.port}`
+    const fault = await onlyFault(place, { MAILKEEP_DATABASE: url.href })
+    assert.match(fault, /^database: A pooler .* set MAILKEEP_DATABASE_POOLER=true/)
   })
 
   test('finds no fault beside a running daemon', async (t) => {

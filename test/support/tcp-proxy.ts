@@ -15,6 +15,8 @@ export interface Proxy {
    * with ReadyForQuery get a FATAL error appended, in the same chunk.
    */
   terminateWhenReady(count: number): void
+  /** From now on, removes all settings from the connections that begin, like PgBouncer with `ignore_startup_parameters`. */
+  dropSettings(): void
   /** The server gets the next `count` commits, but the connection ends before any of its answers arrive. */
   loseCommits(count: number): void
   close(): Promise<void>
@@ -31,6 +33,15 @@ const length = Buffer.alloc(4)
 length.writeInt32BE(4 + fields.length + 2)
 const terminated = Buffer.concat([Buffer.from('E'), length, Buffer.from(`${fields}\0\0`)])
 
+/** Returns a startup packet with the names of the user and the database only. */
+function withoutSettings(packet: Buffer): Buffer {
+  const fields = packet.toString('latin1', 8).split('\0')
+  const kept = ['user', 'database'].flatMap((name) => [name, fields[fields.indexOf(name) + 1]!])
+  const short = Buffer.concat([packet.subarray(0, 8), Buffer.from(`${kept.join('\0')}\0\0`, 'latin1')])
+  short.writeInt32BE(short.length)
+  return short
+}
+
 /** Time in which a server commits. */
 const commitMs = 100
 
@@ -39,6 +50,7 @@ export async function openProxy(target: { host: string; port: number }): Promise
   let state: 'open' | 'cut' | 'mute' = 'open'
   let terminations = 0
   let losses = 0
+  let dropsSettings = false
   const end = () => {
     for (const socket of sockets) socket.destroy()
   }
@@ -49,7 +61,12 @@ export async function openProxy(target: { host: string; port: number }): Promise
     }
     const far = connect(target)
     let isLost = false
+    let isStarting = dropsSettings
     const pass = (bytes: Buffer, from: Socket, to: Socket) => {
+      if (isStarting) {
+        isStarting = false
+        return void to.write(withoutSettings(bytes))
+      }
       if (from === near && losses > 0 && bytes.includes('commit\0')) {
         losses -= 1
         isLost = true
@@ -89,6 +106,9 @@ export async function openProxy(target: { host: string; port: number }): Promise
     },
     terminateWhenReady(count) {
       terminations = count
+    },
+    dropSettings() {
+      dropsSettings = true
     },
     loseCommits(count) {
       losses = count

@@ -101,6 +101,10 @@ export function toMailkeepError(error: unknown, inHostTransaction = false): unkn
   if (kind === 'refused') {
     return new MailkeepError('internal', `A statement failed (${sqlState ?? cause.name}).`, { cause })
   }
+  if (sqlState !== undefined && stale.test(sqlState)) {
+    const message = 'Prepared statements fail: a pooler in front of the database needs the option pooler.'
+    return new MailkeepError('unavailable', message, { cause })
+  }
   const what = kind === 'lost' ? 'cannot be reached' : 'cannot do this now'
   return new MailkeepError('unavailable', `The database ${what}: try again shortly.`, { cause })
 }

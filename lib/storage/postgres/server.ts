@@ -4,6 +4,23 @@ import { rowTypes } from './values.ts'
 
 type Row = Record<string, string | number | boolean | null>
 
+/** A setting that mailkeep gives its connections, to find out whether a pooler drops their settings. */
+export const settingsMark = 'mailkeep.has_settings=on'
+
+const poolerRemedy = 'set MAILKEEP_DATABASE_POOLER=true, or the option pooler'
+
+/**
+ * Checks that the connection has mailkeep's settings. A pooler may drop them, and the schema is one of them.
+ *
+ * @throws MailkeepError `conflict`
+ */
+export async function requireSettings(client: SignalClient): Promise<void> {
+  const { mark } = await ask(client, `select current_setting('mailkeep.has_settings', true) as mark`)
+  if (mark === 'on') return
+  const message = `A pooler in front of the server drops the settings of mailkeep's connections: ${poolerRemedy}.`
+  throw new MailkeepError('conflict', message)
+}
+
 /**
  * Checks the server's version and encoding and the format of dates, and creates the schema if it is missing.
  *
@@ -59,5 +76,7 @@ async function ask(client: SignalClient, text: string, values: unknown[] = []): 
 export function cannotOpen(error: unknown): unknown {
   if (error instanceof MailkeepError) return error
   const { message, code } = error as { message?: string; code?: string }
-  return new MailkeepError('unavailable', `The database cannot be opened: ${message || code}`, { cause: error })
+  const reason = message || code
+  const remedy = /unsupported startup parameter/.test(String(reason)) ? `. A pooler refused it: ${poolerRemedy}.` : ''
+  return new MailkeepError('unavailable', `The database cannot be opened: ${reason}${remedy}`, { cause: error })
 }
