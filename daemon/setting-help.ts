@@ -41,7 +41,7 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
   },
   DATABASE_POOLER: {
     value: 'true|false',
-    about: 'PostgreSQL: whether connections go through a pooler in transaction mode',
+    about: 'PostgreSQL: whether connections go through a pooler',
     default: 'false',
     example: 'true',
   },

@@ -46,7 +46,8 @@ const adminToken = v.pipe(token, v.minLength(32, 'must have at least 32 characte
 
 const hostName = v.pipe(v.string(), v.regex(/^[\w.:%-]+$/, 'must be a host name or an address'))
 
-const postgresUrlRule = 'must be a URL: postgres://USER@HOST/DATABASE, with user and password percent-encoded'
+const postgresUrlRule =
+  'must be a URL with one host: postgres://USER@HOST/DATABASE, with user and password percent-encoded'
 const postgresUrl = v.pipe(v.string(), v.check(isPostgresUrl, postgresUrlRule))
 
 /** The driver names the wrong part of a URL that is not encoded, or none. */
