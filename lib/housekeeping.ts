@@ -9,6 +9,7 @@ import { mergeJobs } from './contacts/merging.ts'
 import { deleteExpiredPastChanges, deletePastChangesOfClient } from './contacts/past-changes.ts'
 import { searchPurgeJobs, tidySearches } from './contacts/search.ts'
 import type { Context } from './context.ts'
+import { ErrorLog } from './error-log.ts'
 import { isMailkeepError } from './errors.ts'
 import { deleteExpiredResults, deleteResultsOfClient } from './idempotency/operations.ts'
 import { deleteIdentitiesOfClient } from './identities/operations.ts'
@@ -93,6 +94,7 @@ const minDelayMs = 100
 /** Runs background work: stored jobs, in batches between other writes, and the deletion of expired rows. */
 export class Housekeeping {
   readonly #ctx: Context
+  readonly #errors: ErrorLog
   #working: Promise<void> | undefined
   #hasNewJobs = false
   #timer: NodeJS.Timeout | undefined
@@ -107,6 +109,7 @@ export class Housekeeping {
 
   constructor(ctx: Context) {
     this.#ctx = ctx
+    this.#errors = new ErrorLog(ctx.logger, 'housekeeping failed: will try again')
   }
 
   /**
@@ -216,7 +219,7 @@ export class Housekeeping {
       await work()
     } catch (error) {
       if (this.#stopped && isMailkeepError(error, 'unavailable')) return
-      this.#ctx.logger.error({ err: error }, 'housekeeping failed: will try again')
+      this.#errors.add(error)
       this.#wakeAfter(retryDelayMs)
     }
   }

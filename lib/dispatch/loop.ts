@@ -1,5 +1,6 @@
 import PQueue from 'p-queue'
 import type { Context, Tx } from '../context.ts'
+import { ErrorLog } from '../error-log.ts'
 import { transact } from '../storage/transaction.ts'
 import { earliest, nextTurn, watchClock } from '../time.ts'
 import { findOrphans } from './claims.ts'
@@ -48,6 +49,7 @@ export class Loop<
   readonly #queue: PQueue
   readonly #signal = new Signal()
   readonly #clockWasSet: () => boolean
+  readonly #errors: ErrorLog
   /** Claimed tasks whose attempt is not recorded yet, by id. */
   readonly #inFlight = new Map<number, InFlight<Task>>()
   #finished: Finished[] = []
@@ -65,6 +67,7 @@ export class Loop<
     this.#work = work
     this.#queue = new PQueue({ concurrency: work.concurrency })
     this.#clockWasSet = watchClock(ctx.clock)
+    this.#errors = new ErrorLog(ctx.logger, `could not claim or record ${work.what}`)
   }
 
   get inFlight(): number {
@@ -244,12 +247,11 @@ export class Loop<
   }
 
   /**
-   * Logs the error, and pauses. Commits and finished attempts do not end the pause, so that the log is not flooded. While
-   * stopping, drops attempts that could not be recorded: their lease ends.
+   * Logs the error, and pauses. Commits and finished attempts do not end the pause. While stopping, drops attempts that
+   * could not be recorded: their lease ends.
    */
   async #pauseAfter(error: unknown): Promise<number> {
-    const fields = { err: error, attempts: this.#finished.length }
-    this.#ctx.logger.error(fields, `could not claim or record ${this.#work.what}`)
+    this.#errors.add(error, { attempts: this.#finished.length }, this.#isStopping)
     if (this.#isStopping) {
       for (const { task } of this.#finished.splice(0)) this.#inFlight.delete(task.id)
       return maxPollIntervalMs
