@@ -9,6 +9,7 @@ import { saveSetting } from '../storage/settings.ts'
 import { statement } from '../storage/statement.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf } from '../time.ts'
+import { inTime } from '../time-limit.ts'
 import { listDueEndpoints } from './dispatch/claim.ts'
 import type { Dispatcher } from './dispatch/dispatcher.ts'
 import type { DeliveryFigures } from './dispatch/metrics.ts'
@@ -54,8 +55,12 @@ async function probe(tx: Tx): Promise<void> {
 
 /** Results are cached this long, because each check costs a write or a scan over all endpoints. */
 const cacheTtlMs = 1000
+/** Probes of load balancers do not wait as long as statements do. A locked or busy database answers within 5 s. */
+const maxProbeMs = 6000
 /** A longer silence means a stuck dispatcher. It polls every second, and a locked database may delay it by 5 s. */
 const maxDispatcherSilenceMs = 15_000
+
+const noAnswer = `The database did not answer within ${maxProbeMs / 1000} s.`
 
 function cached<T>(ask: () => Promise<T>): () => Promise<T> {
   let askedMs = Number.NEGATIVE_INFINITY
@@ -103,8 +108,11 @@ export class Health {
   /** @returns A sentence about the problem, or null. Unexpected errors go to the log. */
   async #problemOf(attempt: () => Promise<unknown>): Promise<string | null> {
     try {
-      await attempt()
-      return null
+      return await inTime(
+        attempt().then(() => null),
+        maxProbeMs,
+        () => noAnswer,
+      )
     } catch (error) {
       if (isMailkeepError(error)) return error.message
       this.#ctx.logger.error({ err: error }, 'the database could not be probed')

@@ -7,6 +7,7 @@ import { postgres } from '../../lib/storage/postgres.ts'
 import { onPostgres, openPostgres, test } from '../support/databases.ts'
 import { keepLog } from '../support/kept-log.ts'
 import { openProxy } from '../support/tcp-proxy.ts'
+import { assertFaster } from '../support/timing.ts'
 
 /** Opens mailkeep on a database behind a proxy. */
 async function openBehindProxy(t: TestContext) {
@@ -29,6 +30,19 @@ async function openBehindProxy(t: TestContext) {
 }
 
 onPostgres('while the database is away', () => {
+  test('readiness is answered within seconds, although statements wait longer', async (t) => {
+    const { proxy, mailkeep } = await openBehindProxy(t)
+    t.after(() => proxy.close())
+    assert.equal((await mailkeep.ready()).ready, true)
+    await mailkeep.stats() // leaves an idle connection in the pool
+    proxy.mute()
+    const began = performance.now()
+    let state = await mailkeep.ready()
+    while (state.ready) state = await mailkeep.ready() // an earlier answer is kept for a second
+    assertFaster(performance.now() - began, 15_000, 'the answer')
+    assert.match(`${state.database} ${state.migrations}`, /The database did not answer within 6 s\./)
+  })
+
   test('an error that repeats is not logged each time', async (t) => {
     const { proxy, mailkeep, log } = await openBehindProxy(t)
     mailkeep.start()
