@@ -43,3 +43,18 @@ test(
     assert.equal(receiver.received.length, 1)
   },
 )
+
+test('a start on a replica is refused, and names the primary server', needsPostgres, async (t) => {
+  const database = await openPostgres()
+  t.after(database.close)
+  const { schema, ask } = database
+  // Simulates a replica by a function that hides the server's.
+  await ask(`create schema if not exists "${schema}"`)
+  await ask(`create function "${schema}".pg_is_in_recovery() returns boolean language sql as 'select true'`)
+  const options = encodeURIComponent(`-c search_path="${schema}",pg_catalog`)
+  const opening = createMailkeep({
+    database: postgres(`${database.url}?options=${options}`),
+    encryptionKey: Buffer.alloc(32, 7),
+  })
+  await assert.rejects(opening, /^MailkeepError: This server is a replica, .*: name the primary server\.$/)
+})

@@ -25,7 +25,7 @@ export async function requireSettings(client: SignalClient): Promise<void> {
  * Checks the server's version and encoding and the format of dates, and creates the schema if it is missing.
  *
  * @returns the schema of the tables.
- * @throws MailkeepError `conflict`
+ * @throws MailkeepError `conflict`, `unavailable`
  */
 export async function prepareServer(client: SignalClient, schema: string | undefined): Promise<string> {
   await checkServer(client)
@@ -40,13 +40,16 @@ async function checkServer(client: SignalClient): Promise<void> {
     client,
     `select cast(current_setting('server_version_num') as integer) as number,
       current_setting('server_version') as version, current_setting('server_encoding') as encoding,
-      current_setting('DateStyle') as dates`,
+      current_setting('DateStyle') as dates, pg_is_in_recovery() as replica`,
   )
   if (Number(server.number) < 130_000) {
     throw new MailkeepError('conflict', `mailkeep needs PostgreSQL 13 or later; this is ${server.version}.`)
   }
   if (server.encoding !== 'UTF8') {
     throw new MailkeepError('conflict', `mailkeep needs a database in UTF8; this one is in ${server.encoding}.`)
+  }
+  if (server.replica) {
+    throw new MailkeepError('unavailable', 'This server is a replica, which takes no writes: name the primary server.')
   }
   // Only a host's pool and a pooler have other settings than mailkeep's.
   if (!String(server.dates).startsWith('ISO')) {
