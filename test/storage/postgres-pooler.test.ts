@@ -48,7 +48,7 @@ async function assertPoolerNamed(url: string, code: string, options: PostgresOpt
   await assert.rejects(inspectServer(url, options), isClear)
 }
 
-onPostgres('a pooler that mailkeep was not told of', () => {
+onPostgres('a pooler for which mailkeep lacks the option', () => {
   test('is named if it refuses the settings of connections', async (t) => {
     await assertPoolerNamed(await openRefusingPooler(t), 'unavailable')
   })
@@ -63,7 +63,7 @@ onPostgres('a pooler that mailkeep was not told of', () => {
     assert.deepEqual(await ask(`select to_regclass('public.mailkeep_migration') as made`), [{ made: null }])
   })
 
-  test('may drop the settings once mailkeep is told of it', async (t) => {
+  test('may drop the settings if mailkeep has the option', async (t) => {
     const url = await openDroppingPooler(t)
     const report = await inspectServer(url, { pooler: true })
     assert.equal(report.encoding, 'UTF8')
