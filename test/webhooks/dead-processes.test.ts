@@ -122,30 +122,33 @@ onPostgres('a process that loses the connection which holds its lock', () => {
     assert.equal(receiver.received.length, 1)
   })
 
-  test('and cannot open another keeps what it claims from then on', async (t) => {
-    const { place, failToListen } = await openPlaceThatFails(t)
-    const texts: string[] = []
-    const log = (_: object, text: string) => texts.push(text)
-    const logger = { debug() {}, info() {}, warn: log, error() {} }
-    const { receiver, answers } = await openManualReceiver(t)
-    const first = await open(t, { place, clock: Date.now, logger })
-    const { id: before } = await addEndpoint(first, receiver.url('/before'))
-    const { id: after } = await addEndpoint(first, receiver.url('/after'), 'sequence.completed')
-    await raise(first)
-    await receiver.count(1)
-    const second = await openSecondInstance(t, first, idle)
-    failToListen()
-    await place.ask('select pg_terminate_backend(cast(? as integer))', await lockHolder(place))
-    await until('the connection is lost', () => texts.some((text) => /was lost/.test(text)) || undefined)
-    await raise(first, {}, 'sequence.completed')
-    await receiver.count(2)
-    second.mailkeep.start()
-    await receiver.count(3) // the second process takes over what the first had claimed with its lock
-    for (const answer of answers) answer(200)
-    assert.equal((await withStatus(second, before, 'success')).attempts, 2)
-    assert.equal((await withStatus(second, after, 'success')).attempts, 1)
-    assert.deepEqual(receiver.received.map(({ path }) => path).sort(), ['/after', '/before', '/before'])
-  })
+  for (const [what, statement] of [
+    ['cannot open another', 'listen'],
+    ['loses another as it opens', 'select cast(extract(epoch'],
+  ] as const) {
+    test(`and ${what} keeps what it claims from then on`, async (t) => {
+      const { place, fail } = await openPlaceThatFails(t)
+      const { receiver, answers } = await openManualReceiver(t)
+      const first = await open(t, { place, clock: Date.now })
+      const { id: before } = await addEndpoint(first, receiver.url('/before'))
+      const { id: after } = await addEndpoint(first, receiver.url('/after'), 'sequence.completed')
+      await raise(first)
+      await receiver.count(1)
+      const second = await openSecondInstance(t, first, idle)
+      const pid = await lockHolder(place)
+      const failed = fail(statement)
+      await place.ask('select pg_terminate_backend(cast(? as integer))', pid)
+      await failed
+      await raise(first, {}, 'sequence.completed')
+      await receiver.count(2)
+      second.mailkeep.start()
+      await receiver.count(3) // the second process takes over what the first had claimed with its lock
+      for (const answer of answers) answer(200)
+      assert.equal((await withStatus(second, before, 'success')).attempts, 2)
+      assert.equal((await withStatus(second, after, 'success')).attempts, 1)
+      assert.deepEqual(receiver.received.map(({ path }) => path).sort(), ['/after', '/before', '/before'])
+    })
+  }
 })
 
 /** Returns the server's process that holds the lock of the process which has a claim. */
@@ -156,13 +159,18 @@ async function lockHolder(place: Place): Promise<unknown> {
   return row!.pid
 }
 
-/** Opens a database to which new connections for notifications fail after `failToListen`. */
+/** Opens a database. After `fail`, new connections for notifications fail at a statement that begins like its argument. */
 async function openPlaceThatFails(t: TestContext) {
-  let fails = false
+  let failing: string | undefined
+  let onFailure = () => {}
   class Client extends pg.Client {
+    readonly #failing = failing
     override query(...args: unknown[]) {
       const { text } = args[0] as { text?: string }
-      if (fails && text?.startsWith('listen')) return Promise.reject(new Error('too many connections')) as never
+      if (this.#failing !== undefined && text?.startsWith(this.#failing)) {
+        onFailure()
+        return Promise.reject(new Error('Connection terminated')) as never
+      }
       return super.query(...(args as [string])) as never
     }
   }
@@ -171,7 +179,13 @@ async function openPlaceThatFails(t: TestContext) {
   const pool = new pg.Pool({ connectionString: connectionString!, Client: Client as never })
   t.after(() => pool.end())
   const source = postgres(pool, { schema: schema! })
-  return { place: share({ ...place, source }), failToListen: () => (fails = true) }
+  /** Resolves at the first failure. */
+  const fail = (statement: string) =>
+    new Promise<void>((resolve) => {
+      failing = statement
+      onFailure = resolve
+    })
+  return { place: share({ ...place, source }), fail }
 }
 
 test('the lock of a process on a SQLite file is an empty file beside it, which the next process takes', async (t) => {

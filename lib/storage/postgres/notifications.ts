@@ -113,11 +113,12 @@ export class Notifications implements ChangeFeed {
     try {
       await client.connect()
       await prepare(client)
+      for (let sample = 0; sample < 3; sample++) await this.clock.compare((text) => this.#ask(client, text))
       if (this.#listens) {
         await this.#ask(client, `listen ${channel}`)
+        // Last, because claims name the lock from here on: nothing after it may fail.
         await this.locks.take((text, values) => this.#ask(client, text, values))
       }
-      for (let sample = 0; sample < 3; sample++) await this.clock.compare((text) => this.#ask(client, text))
     } catch (error) {
       await client.end().catch(nothing)
       throw error
