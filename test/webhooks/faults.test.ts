@@ -101,26 +101,35 @@ describe('a process in which undici cannot be loaded', () => {
   // Node 20 cannot replace a module in the way that this test does.
   const skip = 'registerHooks' in nodeModule ? false : 'this Node has no module.registerHooks'
   test('logs this, and blames no receiver', { skip }, async () => {
-    const child = spawn(
-      process.execPath,
-      ['--import', 'tsx', fileURLToPath(import.meta.resolve('./without-undici.ts'))],
-      {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      },
-    )
-    let text = ''
-    child.stdout.on('data', (chunk) => {
-      text += chunk
-    })
-    const [code] = await once(child, 'close')
-    assert.equal(code, 0)
-    const { delivery, endpoint, errors } = JSON.parse(text)
-    assert.match(delivery.error, ownFault)
-    assert.equal(delivery.status, 'pending')
-    assert.deepEqual([endpoint.active, endpoint.consecutive_failures], [true, 0])
+    const errors = await errorsOfOwnFault('./without-undici.ts', [process.execPath])
     assert.deepEqual(errors, ['undici is not here'])
   })
 })
+
+describe('a process that has as many files open as it may', () => {
+  const skip = process.platform === 'win32' ? 'Windows has no such limit' : false
+  test('logs this, and blames no receiver', { skip }, async () => {
+    const limited = ['/bin/sh', '-c', 'ulimit -n 256; exec "$0" "$@"', process.execPath]
+    assert.deepEqual(await errorsOfOwnFault('./without-files.ts', limited), ['EMFILE'])
+  })
+})
+
+/** Runs a script that makes one attempt, and checks that it blames no receiver. @returns What the script has logged. */
+async function errorsOfOwnFault(script: string, [command = '', ...words]: readonly string[]): Promise<unknown> {
+  const args = [...words, '--import', 'tsx', fileURLToPath(import.meta.resolve(script))]
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  let text = ''
+  child.stdout.on('data', (chunk) => {
+    text += chunk
+  })
+  const [code] = await once(child, 'close')
+  assert.equal(code, 0)
+  const { delivery, endpoint, errors } = JSON.parse(text)
+  assert.match(delivery.error, ownFault)
+  assert.equal(delivery.status, 'pending')
+  assert.deepEqual([endpoint.active, endpoint.consecutive_failures], [true, 0])
+  return errors
+}
 
 onSharedDatabases('outcomes that come after their claim was lost', (open) => {
   test('are not counted by the metrics', async (t) => {

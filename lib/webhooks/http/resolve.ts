@@ -1,6 +1,8 @@
-import { BADRESP, type LookupAddress, type LookupOptions, NODATA, NOTFOUND, TIMEOUT } from 'node:dns'
+import { BADRESP, CONNREFUSED, type LookupAddress, type LookupOptions, NODATA, NOTFOUND, TIMEOUT } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
+import { open } from 'node:fs/promises'
 import { isIP, type LookupFunction } from 'node:net'
+import { devNull } from 'node:os'
 import { addressProblem } from './address.ts'
 import type { GuardSettings } from './url-rule.ts'
 
@@ -102,6 +104,10 @@ async function queryServers(name: string, timeoutMs: number): Promise<LookupAddr
   const resolver = new Resolver({ timeout: Math.ceil(timeoutMs / 3), tries: 2 }) // the second try has twice the timeout
   try {
     return await queryResolver(resolver, name, timeoutMs)
+  } catch (error) {
+    // A process without file descriptors gets this code too, since it cannot open a socket. Then this throws EMFILE.
+    if ((error as NodeJS.ErrnoException).code === CONNREFUSED) await (await open(devNull)).close()
+    throw error
   } finally {
     resolver.cancel()
   }
