@@ -159,10 +159,6 @@ class AnswerReader implements Connections.DispatchHandler {
     this.#answered()
   }
 
-  onRequestUpgrade(): void {
-    this.#fail('The receiver switched protocols.', false)
-  }
-
   onResponseError(_: Controller, error: Error): void {
     this.failedBy(error)
   }
