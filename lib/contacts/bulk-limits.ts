@@ -40,7 +40,7 @@ export async function limitsOf(
   list: List | undefined,
   stored: readonly StoredByEmail[],
   contacts: ByEmail,
-  replacesTags = false,
+  replacesTags: boolean,
 ): Promise<LimitState> {
   const contact_ids = stored.map(({ id }) => id)
   if (contact_ids.length === 0) return { fullOfLists: new Set(), tagKeys: new Map() }

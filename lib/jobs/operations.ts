@@ -63,7 +63,7 @@ export function continueJob(state?: object, runAtMs?: number): JobResult {
 export async function enqueue(
   tx: Tx,
   kind: string,
-  { targetId = 0, state = {} }: NewJob = {},
+  { targetId = 0, state = {} }: NewJob,
   runAtMs?: number,
 ): Promise<number> {
   handlerOf(tx, kind)
