@@ -30,6 +30,26 @@ onEveryDatabase('events of contacts', (open) => {
     assert.equal(JSON.stringify(contact), JSON.stringify(await acme.contacts.get(contact.id)))
   })
 
+  test('report a removal from a list in a batch as they report one alone', async (t) => {
+    const events: RaisedEvent[] = []
+    const { acme } = await open(t, { start: false, onEvent: (event) => void events.push(event) })
+    const list = await acme.lists.create({ name: 'News' })
+    const topic = await acme.topics.create(list.id, { name: 'Weekly' })
+    const { contact: ada } = await acme.contacts.addToList(list.id, { email: 'ada@example.org' })
+    await acme.contacts.subscribeToTopic(ada.id, topic.id)
+    events.length = 0
+    await acme.contacts.batch([{ op: 'remove_from_list', id: ada.id, lists: [list.id] }])
+    const contact = await acme.contacts.get(ada.id)
+    assert.deepEqual(contact.topics, [])
+    assert.deepEqual(
+      events.map(({ type, data }) => [type, data]),
+      [
+        ['contact.list_removed', { contact, list }],
+        ['contact.topic_unsubscribed', { contact, topic }],
+      ],
+    )
+  })
+
   test('report each change once, with the contact after it', async (t) => {
     const events: RaisedEvent[] = []
     const { acme } = await open(t, { start: false, onEvent: (event) => void events.push(event) })
