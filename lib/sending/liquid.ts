@@ -38,28 +38,30 @@ const options = {
 const fileTags = ['include', 'render', 'layout', 'block']
 
 /**
- * The html of a `capture` or of an escaping filter. Its outputs are escaped already. A filter makes a text of it, which is
- * escaped again.
+ * Html that an output shows as it is: of a `capture`, or of a filter that escapes. Other filters and conditions read its
+ * text instead. They make a text of it, which is escaped.
  */
-class CapturedHtml extends Drop {
+class ShownHtml extends Drop {
+  readonly html: string
   // Templates read these two as they do of a text.
   readonly size: number
   readonly length: number
-  readonly #html: string
+  readonly #text: string
 
-  constructor(html: string) {
+  constructor(html: string, text: string = html) {
     super()
-    this.#html = html
-    this.size = html.length
-    this.length = html.length
+    this.html = html
+    this.size = text.length
+    this.length = text.length
+    this.#text = text
   }
 
   override valueOf(): string {
-    return this.#html
+    return this.#text
   }
 
   override toString(): string {
-    return this.#html
+    return this.#text
   }
 }
 
@@ -67,7 +69,7 @@ class CaptureHtml extends CaptureTag {
   override *render(ctx: Context): Generator<unknown, void, string> {
     yield* super.render(ctx)
     const scope = ctx.bottom()
-    scope[this.variable] = new CapturedHtml(scope[this.variable])
+    scope[this.variable] = new ShownHtml(scope[this.variable])
   }
 }
 
@@ -76,29 +78,40 @@ class EchoHtml extends EchoTag {
   override *render(ctx: Context, emitter: Emitter): Generator<unknown, void, unknown> {
     const { value } = this as unknown as { value?: liquidjs.Value }
     const shown = yield value?.value(ctx, false)
-    if (shown instanceof CapturedHtml) emitter.write(shown.toString())
+    if (shown instanceof ShownHtml) emitter.write(shown.html)
     else yield* super.render(ctx, emitter)
   }
 }
 
-const escapeHtml = filters.escape as (this: unknown, value: unknown) => string
+const escapeValue = filters.escape as (this: unknown, value: unknown) => string
 
 const escaping = {
   outputEscape(this: unknown, value: unknown) {
-    return value instanceof CapturedHtml ? value.toString() : escapeHtml.call(this, value)
+    return value instanceof ShownHtml ? value.html : escapeValue.call(this, value)
   },
 }
+
+type Filter = (this: unknown, ...inputs: unknown[]) => unknown
 
 /** Filters that escape for html. An output with one of them is not escaped a second time. */
 const escapingFilters = ['escape', 'escape_once', 'xml_escape']
 
 function escapeOnce(liquid: liquidjs.Liquid): void {
   for (const name of escapingFilters) {
-    const filter = liquid.filters[name] as (this: unknown, ...inputs: unknown[]) => unknown
-    liquid.registerFilter(name, function* (this: unknown, ...inputs): Generator<unknown, CapturedHtml, string> {
-      return new CapturedHtml(yield filter.apply(this, inputs))
+    const filter = liquid.filters[name] as Filter
+    liquid.registerFilter(name, function* (this: unknown, ...inputs): Generator<unknown, ShownHtml, string> {
+      return new ShownHtml(yield filter.apply(this, inputs))
     })
   }
+}
+
+/** Liquid's own filter makes a text, and its `<br />` would be escaped. */
+function escapeBeforeBreaks(liquid: liquidjs.Liquid): void {
+  const { newline_to_br: breakLines } = liquid.filters as Readonly<Record<'newline_to_br', Filter>>
+  liquid.registerFilter('newline_to_br', function* (this: unknown, value): Generator<unknown, ShownHtml, string> {
+    const html = value instanceof ShownHtml ? value.html : escapeValue.call(this, value)
+    return new ShownHtml(yield breakLines.call(this, html), yield breakLines.call(this, value))
+  })
 }
 
 function createEngine(isHtml: boolean): liquidjs.Liquid {
@@ -109,7 +122,10 @@ function createEngine(isHtml: boolean): liquidjs.Liquid {
   }
   for (const tag of fileTags) delete liquid.tags[tag]
   boundWork(liquid)
-  if (isHtml) escapeOnce(liquid)
+  if (isHtml) {
+    escapeOnce(liquid)
+    escapeBeforeBreaks(liquid)
+  } else liquid.registerFilter('newline_to_br', (value) => value) // a text has no tags
   // Liquid's own limits do not count what a template writes. This emitter does, also inside `capture`.
   const { renderer } = liquid
   const renderTemplates = renderer.renderTemplates.bind(renderer)

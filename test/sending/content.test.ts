@@ -170,6 +170,24 @@ describe('content', () => {
     assert.deepEqual(show('{{ contact.attributes.company | escape | newline_to_br | raw }}'), plain)
   })
 
+  test('newline_to_br breaks the lines of a value, and escapes the value', () => {
+    const attributes = { street: 'A & B\r\n<i>Street</i> 1\nRome' }
+    const show = (output: string) => {
+      const { html, text } = rendered({ html: `<p>${output}</p>{{ unsubscribe_url }}` }, { attributes })
+      return [html.split('</p>')[0], text.split('\n\n')[0]!.split(/\r?\n/)]
+    }
+    const lines = ['A & B', '<i>Street</i> 1', 'Rome']
+    const broken = ['<p>A &amp; B<br />\n&lt;i&gt;Street&lt;/i&gt; 1<br />\nRome', lines]
+    assert.deepEqual(show('{{ contact.attributes.street | newline_to_br }}'), broken)
+    assert.deepEqual(show('{% if true %}{{ contact.attributes.street | newline_to_br }}{% endif %}'), broken)
+    assert.deepEqual(show('{% assign s = contact.attributes.street | newline_to_br %}{% echo s %}'), broken)
+    assert.deepEqual(show('{{ contact.attributes.street | escape | newline_to_br }}'), broken)
+    const raw = show('{{ contact.attributes.street | newline_to_br | raw }}')[0]
+    assert.equal(raw, '<p>A & B<br />\n<i>Street</i> 1<br />\nRome')
+    const { text } = rendered({ text: `${link} {{ contact.attributes.street | newline_to_br }}` }, { attributes })
+    assert.ok(text.endsWith(` ${attributes.street}`), 'a text has no tags')
+  })
+
   test('a missing text has the rows of a table on lines of their own, and spaces between its cells', () => {
     const url = 'https://mail.example.org/c/T/unsubscribe?a=1&b=2'
     for (const [html, text] of [
