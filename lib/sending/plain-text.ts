@@ -1,5 +1,5 @@
 /** The text version of a mail, made from its html. */
-import { compile } from 'html-to-text'
+import { compile, type DomNode } from 'html-to-text'
 import { parseTemplate, type Template } from './liquid.ts'
 
 const heading = { options: { uppercase: false } }
@@ -24,19 +24,26 @@ const convert = compile({
       walk(element.children, builder)
       builder.addInline(' ')
     },
+    image(element, _walk, builder) {
+      if (isInLink(element)) builder.addInline(` ${element.attribs.alt ?? ''} `)
+    },
   },
   selectors: [
     ...lines.map((selector) => ({ selector, ...line })),
     ...['td', 'th'].map((selector) => ({ selector, format: 'cell' })),
     // The brackets of RFC 3986: mail programs do not take them for a part of the link.
     { selector: 'a', options: { hideLinkHrefIfSameAsText: true, linkBrackets: ['<', '>'] } },
-    { selector: 'img', format: 'skip' },
+    { selector: 'img', format: 'image' },
     ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, ...heading })),
   ],
   limits: { maxDepth: 60, maxChildNodes: 20_000 },
 })
 
-/** Converts html to text. Links stay readable beside their text. Images are left out. */
+function isInLink({ parent }: DomNode): boolean {
+  return parent ? parent.name === 'a' || isInLink(parent) : false
+}
+
+/** Converts html to text. Links stay readable beside their text. Images are left out, except as the text of a link. */
 export function toPlainText(html: string): string {
   const parts = html.slice(0, maxHtmlCharacters).split(/(?=[<\n&])/, maxHtmlParts)
   return convert(parts.join(''))

@@ -199,6 +199,20 @@ describe('content', () => {
       assert.equal(rendered({ html }).text, text, html)
   })
 
+  test('a missing text names a link of an image by the alt text of the image', () => {
+    const image = (alt: string) => `<a href="https://x.example/"><img src="x.png" ${alt}></a>`
+    for (const [html, text] of [
+      [image('alt="Buy &amp; save"'), 'Buy & save <https://x.example/>'],
+      [image('alt="For {{ contact.name }}"'), 'For Ada <b>& <https://x.example/>'],
+      [image('alt="A"') + image('alt="B"'), 'A <https://x.example/> B <https://x.example/>'],
+      [image('alt="https://x.example/"'), 'https://x.example/'],
+      [image('alt=""'), 'https://x.example/'],
+      [image(''), 'https://x.example/'],
+      ['<img src="x.png" alt="A flower">Hi', 'Hi'],
+    ] as const)
+      assert.equal(rendered({ html: `<div>${html}</div>{{ unsubscribe_url }}` }).text.split('\n')[0], text, html)
+  })
+
   test('an html near the limit of its text is sent as it is checked', () => {
     const html = `${'{{ contact.attributes.x }}'.repeat(400)}<p>${'w '.repeat(99_300)}</p>${link}`
     assert.deepEqual(pathsOf({ html }), [])
