@@ -66,7 +66,7 @@ const sample: ContentVariables = {
 const maxSubjectCharacters = 500
 const maxPreheaderCharacters = 500
 
-/** Maximum unknown variables that the errors of one field name, and characters quoted of each. */
+/** Maximum unknown variables that the error of one field names, and characters quoted of each. */
 const maxListedVariables = 20
 const maxQuotedCharacters = 100
 
@@ -150,7 +150,9 @@ function unknownVariables(paths: readonly (readonly unknown[])[]): string[] {
           .slice(0, maxQuotedCharacters),
       )
   }
-  return [...unknown].map((name) => `There is no variable "${name}". Known: ${knownVariables.join(', ')}.`)
+  if (unknown.size === 0) return []
+  const names = [...unknown].map((name) => `"${name}"`).join(', ')
+  return [`There is no variable ${names}. Known: ${knownVariables.join(', ')}.`]
 }
 
 /** Attributes may have any name, also one that the template computes. Of a text, Liquid knows the `size` only. */

@@ -87,6 +87,11 @@ describe('content', () => {
     ])
       problemOf(html)
     assert.match(problemOf('{{ contact.nmae }}'), /"contact\.nmae".*contact\.name/)
+    const two = problemOf('{{ first_name }} {{ action_url }} {{ first_name }}')
+    assert.match(
+      two,
+      /^There is no variable "first_name", "action_url"\. Known: contact\.name, [^"]*client\.postal_address\.$/,
+    )
     assert.deepEqual(pathsOf({ html: `${link}{% assign x = 1 %}{{ x }}{% for i in (1..2) %}{{ i }}{% endfor %}` }), [])
     assert.deepEqual(pathsOf({ html: `${link}{{ contact.attributes[contact.name] }}` }), [])
     const sizes = '{{ contact.name.size }}{{ contact.attributes.plan.size }}{{ contact.attributes.size }}'
