@@ -1,4 +1,3 @@
-import { domainToUnicode } from 'node:url'
 import { type ClientMailkeep, isMailkeepError, type Logger, type Mailkeep } from '../lib/index.ts'
 import { createSnsReceiver, type Feedback, feedbackOf, type SnsOptions } from '../lib/internal.ts'
 import type { Inbound } from './api/inbound.ts'
@@ -23,17 +22,10 @@ export function createInbound({ mailkeep, logger, ...options }: InboundOptions):
       for (const { kind, clientId, email } of feedbackOf(message)) {
         if (clientId === undefined) logger.warn({ kind }, noClient)
         else if (email === undefined) logger.warn({ kind }, noAddress)
-        else for (const spelling of spellingsOf(email)) await record(mailkeep.forClient(clientId), kind, spelling)
+        else await record(mailkeep.forClient(clientId), kind, email)
       }
     },
   }
-}
-
-/** Returns the address as reported and, for an internationalised domain, with its Unicode form. SES only knows Punycode. */
-function spellingsOf(email: string): Set<string> {
-  const at = email.lastIndexOf('@') + 1
-  const domain = domainToUnicode(email.slice(at))
-  return new Set(domain === '' ? [email] : [email, email.slice(0, at) + domain])
 }
 
 async function record({ contacts }: ClientMailkeep, kind: Feedback['kind'], email: string): Promise<void> {

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { withAsciiDomain } from './ascii-domain.ts'
 import { type FieldErrors, invalid, invalidFields, type MailkeepError } from './errors.ts'
 import { readJson } from './json.ts'
 import { inputLimits } from './limits.ts'
@@ -122,6 +123,16 @@ function simpleLowerCase(text: string): string {
   let folded = ''
   for (const character of text) folded += character === '\u0130' ? 'i' : character.toLowerCase()
   return folded
+}
+
+/**
+ * Returns the key that an address is compared by: folded, and its domain in Punycode. So the two spellings of an
+ * internationalised domain have one key. A domain whose encoding is no domain of an address is only folded.
+ */
+export function foldAddress(email: string): string {
+  if (!/[^ -~][^@]*$/.test(email)) return fold(email)
+  const ascii = withAsciiDomain(email)
+  return fold(isEmailAddress(ascii) ? ascii : email)
 }
 
 /** Text that databases store unchanged: without NUL and lone surrogates. */

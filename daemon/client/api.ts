@@ -156,7 +156,7 @@ export interface paths {
                     include_unsubscribed?: boolean;
                     /** @description `only`: returns unsubscribed contacts only. */
                     unsubscribed?: "only";
-                    /** @description The exact e-mail address, in any case. */
+                    /** @description The exact e-mail address, in any case, and with its domain in Unicode or Punycode. */
                     email?: string;
                     /** @description One of these contacts. */
                     "ids[]"?: number[];
@@ -904,7 +904,7 @@ export interface paths {
                     include_unsubscribed?: boolean;
                     /** @description `only`: returns unsubscribed contacts only. */
                     unsubscribed?: "only";
-                    /** @description The exact e-mail address, in any case. */
+                    /** @description The exact e-mail address, in any case, and with its domain in Unicode or Punycode. */
                     email?: string;
                     /** @description One of these contacts. */
                     "ids[]"?: number[];
@@ -972,7 +972,7 @@ export interface paths {
                     include_unsubscribed?: boolean;
                     /** @description `only`: returns unsubscribed contacts only. */
                     unsubscribed?: "only";
-                    /** @description The exact e-mail address, in any case. */
+                    /** @description The exact e-mail address, in any case, and with its domain in Unicode or Punycode. */
                     email?: string;
                     /** @description One of these contacts. */
                     "ids[]"?: number[];

@@ -75,7 +75,7 @@ const contactHistory: Command = {
 
 export const contactCommands: readonly Command[] = [findContact, contactHistory, deleteContact]
 
-/** Finds a contact by its exact address, in any case. */
+/** Finds a contact by its exact address, in any case and spelling of its domain. */
 async function contactOf({ contacts }: ClientMailkeep, email: string): Promise<Contact | undefined> {
   if (email.trim() === '') throw new CliError('EMAIL must be an e-mail address.', 2)
   try {

@@ -1,4 +1,6 @@
 import { createHmac } from 'node:crypto'
+import { withUnicodeDomain } from '../ascii-domain.ts'
+import type { Context } from '../context.ts'
 import { type KeyStore, loadStoredKey } from '../sealing/stored-key.ts'
 
 /** Hashes addresses, so that an erased one can be recognised but not read. */
@@ -6,7 +8,7 @@ export interface AddressHash {
   /**
    * Returns HMAC-SHA256 over the client's id and the address, in base64url.
    *
-   * @param emailKey The folded address.
+   * @param emailKey The key of the address: see `foldAddress`.
    */
   of(clientId: number, emailKey: string): string
 }
@@ -16,4 +18,13 @@ export async function loadAddressHash(store: KeyStore): Promise<AddressHash> {
   return {
     of: (clientId, emailKey) => createHmac('sha256', key).update(`${clientId} ${emailKey}`).digest('base64url'),
   }
+}
+
+/**
+ * Returns the hashes by which an address of the client may be stored, the current one first. Earlier versions hashed the
+ * Unicode form of an internationalised domain.
+ */
+export function hashesOf({ local }: Context, clientId: number, emailKey: string): string[] {
+  const spellings = emailKey.includes('xn--') ? new Set([emailKey, withUnicodeDomain(emailKey)]) : [emailKey]
+  return Array.from(spellings, (spelling) => local.addresses.of(clientId, spelling))
 }

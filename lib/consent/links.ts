@@ -1,10 +1,11 @@
 /** The tokens of links to the pages for contacts. A link is its holder's only credential. */
 import type { KeyObject } from 'node:crypto'
 import { type Context, now, requirePublicUrl } from '../context.ts'
-import { fold } from '../parse.ts'
+import { foldAddress } from '../parse.ts'
 import { bytesOfNumbers, numberAt, readToken, signToken } from '../sealing/signed-token.ts'
 import { type KeyStore, loadStoredKey } from '../sealing/stored-key.ts'
 import { dayMs, msOf } from '../time.ts'
+import { hashesOf } from './address-hash.ts'
 
 /**
  * The purposes of links: the page that a link opens. Each number is in the tokens of sent mails, so it must not change.
@@ -75,15 +76,15 @@ export function contactLink(
   ]
   if (listId !== undefined) {
     content.push(bytesOfNumbers(listId, Math.floor(msOf(now(ctx)) / 1000)))
-    content.push(Buffer.from(addressMark(ctx, ctx.clientId, contact.email!), 'hex'))
+    content.push(Buffer.from(addressMarks(ctx, ctx.clientId, contact.email!)[0]!, 'hex'))
   }
   return `${url}/c/${signToken(ctx.local.linkKey, Buffer.concat(content))}/${purpose}`
 }
 
-/** Returns what tells an address from others in a link, in hex. It does not show the address. */
-export function addressMark({ local }: Context, clientId: number, email: string): string {
-  const hash = Buffer.from(local.addresses.of(clientId, fold(email)), 'base64url')
-  return hash.toString('hex', 0, addressMarkBytes)
+/** Returns what tells an address from others in a link, in hex, the current form first. It does not show the address. */
+export function addressMarks(ctx: Context, clientId: number, email: string): string[] {
+  const hashes = hashesOf(ctx, clientId, foldAddress(email))
+  return hashes.map((hash) => Buffer.from(hash, 'base64url').toString('hex', 0, addressMarkBytes))
 }
 
 /** Returns the mail headers for unsubscribing: RFC 2369, and for https also RFC 8058, whose one click needs it. */

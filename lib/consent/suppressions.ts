@@ -4,8 +4,9 @@ import { audit } from '../audit/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, type MailkeepError, notFound } from '../errors.ts'
 import { listPage, mapPage, type Page, type PageInput, type Range } from '../page.ts'
-import { fold, parse, requireId } from '../parse.ts'
+import { foldAddress, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
+import { hashesOf } from './address-hash.ts'
 import * as queries from './queries.ts'
 import {
   NewSuppression,
@@ -50,7 +51,7 @@ export async function createSuppression(
 async function reportContact(tx: Tx, email: string): Promise<void> {
   const { onContactRead } = tx.local
   if (!onContactRead) return
-  const contact = await queries.findContactOfAddress(tx, { client_id: tx.clientId, email_key: fold(email) })
+  const contact = await queries.findContactOfAddress(tx, { client_id: tx.clientId, email_key: foldAddress(email) })
   if (contact) onContactRead(contact.id)
 }
 
@@ -60,14 +61,17 @@ export async function suppress(
   email: string,
   reason: Exclude<SuppressionReason, 'erased'>,
 ): Promise<{ suppression: Suppression; created: boolean }> {
-  const email_key = fold(email)
-  const key = keyOf(tx, email_key)
-  const row = await queries.insertSuppression(tx, { ...key, email, email_key, reason, created_at: now(tx) })
-  if (!row) {
-    const stored = await queries.findSuppression(tx, key)
-    // Without it, another transaction has just deleted it.
-    return stored ? { suppression: suppressionFrom(stored), created: false } : await suppress(tx, email, reason)
-  }
+  const stored = await findSuppression(tx, email)
+  if (stored) return { suppression: stored, created: false }
+  const email_key = foldAddress(email)
+  const row = await queries.insertSuppression(tx, {
+    ...keyOf(tx, email_key),
+    email,
+    email_key,
+    reason,
+    created_at: now(tx),
+  })
+  if (!row) return await suppress(tx, email, reason) // another transaction has just inserted it
   await audit(tx, 'suppression.created', row.id)
   return { suppression: suppressionFrom(row), created: true }
 }
@@ -87,25 +91,30 @@ export async function deleteSuppression(ctx: Context, id: number): Promise<void>
 
 /** Leaves only a hash of the address of an erased contact. */
 export async function suppressErased(tx: Tx, email: string): Promise<void> {
-  const row = await queries.saveErased(tx, { ...keyOf(tx, fold(email)), created_at: now(tx) })
+  const row = await queries.saveErased(tx, { ...keyOf(tx, foldAddress(email)), created_at: now(tx) })
   await audit(tx, 'suppression.created', row!.id)
+  await forgetAddress(tx, email)
 }
 
 /** Deletes the suppression that shows the address of an erased contact. */
 export async function forgetAddress(tx: Tx, email: string): Promise<void> {
-  const deleted = await queries.deleteByAddress(tx, { client_id: tx.clientId, email_key: fold(email) })
+  const key = { client_id: tx.clientId, email_key: foldAddress(email) }
+  // An upgrade keeps two contacts whose addresses have become one.
+  if (await queries.findContactOfAddress(tx, key)) return
+  const deleted = await queries.deleteByAddress(tx, key)
   for (const { id } of deleted) await audit(tx, 'suppression.deleted', id)
 }
 
 /** @throws MailkeepError `validation_failed` on `email`: a contact with this address was erased and suppressed. */
 export async function refuseErased(tx: Tx, emailKey: string): Promise<void> {
-  if ((await queries.findSuppression(tx, keyOf(tx, emailKey)))?.reason === 'erased') throw addressErased()
+  if ((await findByKey(tx, emailKey))?.reason === 'erased') throw addressErased()
 }
 
-/** Returns those of the folded addresses that were erased and suppressed. Costs one statement if the client has none. */
+/** Returns those of the keys whose addresses were erased and suppressed. Costs one statement if the client has none. */
 export async function findErased(ctx: Context, emailKeys: readonly string[]): Promise<ReadonlySet<string>> {
   if (!(await queries.findAnyErased(ctx, { client_id: ctx.clientId }))) return new Set()
-  const keys = new Map(emailKeys.map((emailKey) => [ctx.local.addresses.of(ctx.clientId, emailKey), emailKey]))
+  const keys = new Map<string, string>()
+  for (const key of emailKeys) for (const hash of hashesOf(ctx, ctx.clientId, key)) keys.set(hash, key)
   const erased = await queries.listErased(ctx, { client_id: ctx.clientId, email_hashes: [...keys.keys()] })
   return new Set(erased.map(({ email_hash }) => keys.get(email_hash)!))
 }
@@ -124,8 +133,16 @@ export async function isAddressSuppressed(ctx: Context, email: string): Promise<
 
 /** Returns the suppression of an address; null if there is none. */
 export async function findSuppression(ctx: Context, email: string): Promise<Suppression | null> {
-  const row = await queries.findSuppression(ctx, keyOf(ctx, fold(email)))
+  const row = await findByKey(ctx, foldAddress(email))
   return row ? suppressionFrom(row) : null
+}
+
+async function findByKey(ctx: Context, emailKey: string) {
+  for (const email_hash of hashesOf(ctx, ctx.clientId, emailKey)) {
+    const row = await queries.findSuppression(ctx, { client_id: ctx.clientId, email_hash })
+    if (row) return row
+  }
+  return undefined
 }
 
 function keyOf({ clientId, local }: Context, emailKey: string) {

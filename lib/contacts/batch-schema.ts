@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import { type FieldErrors, invalid } from '../errors.ts'
 import { inputLimits, withCommas } from '../limits.ts'
-import { closedObject, EmailAddress, fold, idInput, isRecord, noRecordMessage, parse } from '../parse.ts'
+import { closedObject, EmailAddress, foldAddress, idInput, isRecord, noRecordMessage, parse } from '../parse.ts'
 import { ContactChange, NewContact, SomeTags } from './schema.ts'
 
 /** Maximum operations of a batch. */
@@ -120,7 +120,7 @@ export function parseOperation(input: unknown): BatchOperation {
     case 'upsert': {
       const { lists = [] } = Array.isArray(input.lists) && input.lists.length === 0 ? {} : parse(UpsertLists, input)
       const contact = parse(NewContact, without(input, 'op', 'lists'))
-      return { ...none, emailKey: fold(contact.email), contact, lists, confirmed: contact.confirmed }
+      return { ...none, emailKey: foldAddress(contact.email), contact, lists, confirmed: contact.confirmed }
     }
     case 'update': {
       const change = parse(ContactChange, without(input, 'op', 'id', 'email'))
@@ -146,7 +146,7 @@ export function parseOperation(input: unknown): BatchOperation {
 
 function contactOf({ id, email }: { id?: number | undefined; email?: string | undefined }) {
   if ((id === undefined) === (email === undefined)) throw invalid('id', 'Either id or email is needed, and not both.')
-  return { id, emailKey: email === undefined ? undefined : fold(email) }
+  return { id, emailKey: email === undefined ? undefined : foldAddress(email) }
 }
 
 function listsOf(fields: v.InferOutput<typeof WithLists>) {

@@ -2,7 +2,7 @@
 import type { Context } from '../context.ts'
 import { inputLimits } from '../limits.ts'
 import type { List } from '../lists/schema.ts'
-import { fold } from '../parse.ts'
+import { foldAddress } from '../parse.ts'
 import * as queries from './bulk-queries.ts'
 import type { StoredContact } from './save.ts'
 import type { NewContact } from './schema.ts'
@@ -12,7 +12,7 @@ export type ByEmail = ReadonlyMap<string, readonly NewContact[]>
 
 /** Adds a contact to those of its address. @returns The folded address if it is the first of them. */
 export function groupByEmail(contacts: Map<string, NewContact[]>, contact: NewContact): string | undefined {
-  const key = fold(contact.email)
+  const key = foldAddress(contact.email)
   const same = contacts.get(key)
   if (same) same.push(contact)
   else contacts.set(key, [contact])

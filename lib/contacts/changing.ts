@@ -4,7 +4,7 @@ import { audit } from '../audit/operations.ts'
 import { refuseErased } from '../consent/suppressions.ts'
 import type { Context } from '../context.ts'
 import { invalid } from '../errors.ts'
-import { closedObject, fold, parse } from '../parse.ts'
+import { closedObject, foldAddress, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { findTagsByName } from '../tags/operations.ts'
 import { Address, type ContactKey, lockContact } from './contact-key.ts'
@@ -47,7 +47,7 @@ export async function changeEmail(ctx: Context, key: ContactKey, input: EmailInp
   const { email } = parse(Address, input)
   return transact(ctx, async (tx) => {
     const stored = await lockContact(tx, key)
-    const email_key = fold(email)
+    const email_key = foldAddress(email)
     // Not locked: two contacts that exchange their addresses would deadlock.
     const holder = await queries.findIdByEmail(tx, { client_id: tx.clientId, email_key })
     if (holder && holder.id !== stored.id) throw invalid('email', 'Another contact has this e-mail address.')
@@ -56,7 +56,7 @@ export async function changeEmail(ctx: Context, key: ContactKey, input: EmailInp
       await refuseErased(tx, email_key)
       const search = searchText(stored.name, email)
       // A link that was sent to the old address does not confirm the new one.
-      if (email_key !== fold(stored.email)) await deleteRequestsOfContact(tx, { contact_id: stored.id })
+      if (email_key !== foldAddress(stored.email)) await deleteRequestsOfContact(tx, { contact_id: stored.id })
       await queries.updateEmail(tx, { client_id: tx.clientId, id: stored.id, email, email_key, search })
       const { id: contactId, search: before } = stored
       if (search !== before)

@@ -2,11 +2,11 @@
 import * as v from 'valibot'
 import type { Context, Tx } from '../context.ts'
 import { notFound } from '../errors.ts'
-import { closedObject, EmailAddress, fold, idInput, isRecord, parse, requireId } from '../parse.ts'
+import { closedObject, EmailAddress, foldAddress, idInput, isRecord, parse, requireId } from '../parse.ts'
 import * as queries from './queries.ts'
 import type { StoredContact } from './save.ts'
 
-/** Names a contact: its id, or its e-mail address, which is compared case-insensitively. */
+/** Names a contact: its id, or its e-mail address, in any case, and with its domain in Unicode or Punycode. */
 export type ContactKey = number | { readonly email: string }
 
 export const Address = closedObject({ email: EmailAddress })
@@ -56,5 +56,5 @@ export async function lockContact(tx: Tx, key: ContactKey): Promise<StoredContac
 
 /** Returns the folded address that names a contact; undefined if an id does. @throws MailkeepError `validation_failed` */
 function addressOf(key: ContactKey): string | undefined {
-  return isRecord(key) && Object.hasOwn(key, 'email') ? fold(parse(Address, key).email) : undefined
+  return isRecord(key) && Object.hasOwn(key, 'email') ? foldAddress(parse(Address, key).email) : undefined
 }

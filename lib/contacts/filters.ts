@@ -1,7 +1,7 @@
 /** Turns the filters of a query, and of the segment that it names, into the parameters of statements. */
 import { findIndexedValues, type IndexedValue } from '../attributes/operations.ts'
 import type { Context } from '../context.ts'
-import { fold } from '../parse.ts'
+import { foldAddress } from '../parse.ts'
 import { filtersOfSegment } from '../segments/operations.ts'
 import type { SegmentFilters } from '../segments/schema.ts'
 import { firstTime, lastTime } from '../time.ts'
@@ -71,7 +71,7 @@ export async function resolveFilters(
     more: lists.length > 1 || tags.length > 1 || topics.length > 1 || searches.length > 1,
   }
   return {
-    emailKey: query.email === undefined ? undefined : fold(query.email),
+    emailKey: query.email === undefined ? undefined : foldAddress(query.email),
     ids: query.ids && [...new Set(query.ids)],
     values,
     attributes,

@@ -1,5 +1,5 @@
 import { getClient } from '../clients/operations.ts'
-import { addressMark, contactLink, type LinkPurpose, readLinkToken, unsubscribeHeaders } from '../consent/links.ts'
+import { addressMarks, contactLink, type LinkPurpose, readLinkToken, unsubscribeHeaders } from '../consent/links.ts'
 import { isAddressSuppressed } from '../consent/suppressions.ts'
 import type { Context } from '../context.ts'
 import { isMailkeepError, notFound } from '../errors.ts'
@@ -65,7 +65,7 @@ export async function openLink(ctx: Context, token: string, purpose: LinkPurpose
     if (!request) return { clientId, contact, listId: undefined, isSuppressed }
     const { listId } = request
     // The link of a former address proves nothing about the new one. Of a merged contact the address is not known.
-    const isProof = merged || request.addressMark === addressMark(ctx, clientId, contact.email)
+    const isProof = merged || addressMarks(ctx, clientId, contact.email).includes(request.addressMark)
     if (isProof && (await mayConfirm(own, contact, listId))) return { clientId, contact, listId, isSuppressed }
   } catch (error) {
     if (!isMailkeepError(error, 'not_found')) throw error

@@ -6,7 +6,7 @@ import { recordHistory } from '../consent/history.ts'
 import { refuseErased } from '../consent/suppressions.ts'
 import { now, type Tx } from '../context.ts'
 import { type List, plainList } from '../lists/schema.ts'
-import { fold } from '../parse.ts'
+import { foldAddress } from '../parse.ts'
 import { recordFrom } from '../record.ts'
 import { ensureTags, findTagsByName } from '../tags/operations.ts'
 import type { Tag } from '../tags/schema.ts'
@@ -38,7 +38,7 @@ import { searchText } from './search.ts'
  */
 export async function saveContact(tx: Tx, fields: NewContact, reading?: Promise<List>): Promise<AddedContact> {
   const { email, tags = [], attributes, confirmed } = fields
-  const emailKey = fold(email)
+  const emailKey = foldAddress(email)
   const [list, stored, known, indexed] = await Promise.all([
     reading,
     queries.lockContactByEmail(tx, { client_id: tx.clientId, email_key: emailKey }),

@@ -55,7 +55,7 @@ export interface ContactFieldsInput {
 }
 
 export interface ContactInput extends ContactFieldsInput {
-  /** At most 254 characters. Identifies the contact, case-insensitively. */
+  /** At most 254 characters. Identifies the contact, in any case, and with its domain in Unicode or Punycode. */
   readonly email: string
   /**
    * Whether the contact has confirmed elsewhere that it joins the lists, so that double opt-in is skipped. Only for admins.
@@ -187,7 +187,7 @@ function attributeProblem(key: string, value: unknown): string | undefined {
 
 /** A contact matches a filter if it matches any of its values. It must match all filters. */
 export interface ContactFiltersInput extends SegmentFiltersInput {
-  /** The exact address, in any case. */
+  /** The exact address, in any case, and with its domain in Unicode or Punycode. */
   readonly email?: string | undefined
   /** Ids of contacts, at most 100. */
   readonly ids?: IdsInput | undefined

@@ -5,7 +5,7 @@ import { type Context, now } from '../context.ts'
 import { invalid, isMailkeepError, notFound } from '../errors.ts'
 import { withoutAddresses } from '../logger.ts'
 import { mapPage, type Page, readPage } from '../page.ts'
-import { fold, parse, requireId } from '../parse.ts'
+import { fold, foldAddress, parse, requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import * as queries from './queries.ts'
 import {
@@ -19,7 +19,6 @@ import {
   identityStatuses,
   NewIdentity,
 } from './schema.ts'
-import { withAsciiDomain } from './ses.ts'
 
 export { deleteIdentitiesOfClient } from './queries.ts'
 
@@ -60,7 +59,7 @@ export async function addIdentity(ctx: Context, input: IdentityInput): Promise<I
       client_id: tx.clientId,
       uuid: randomUUID(),
       email,
-      email_key: fold(email),
+      email_key: foldAddress(email),
       name,
       domain: fold(email.slice(email.lastIndexOf('@') + 1)),
       identity_status: status,
@@ -138,18 +137,14 @@ type Asked = Pick<Identity, 'id' | 'email' | 'identity_status'>
  */
 async function nextStatus(ctx: Context, provider: IdentityProvider, identity: Asked): Promise<IdentityStatus> {
   const status = await askProvider(ctx, provider, identity)
-  if (status !== 'verified' || !(await hasOtherClient(ctx, identity.email))) return status
+  if (status !== 'verified' || !(await isOfAnotherClient(ctx, identity))) return status
   ctx.logger.warn({ identity: identity.id }, 'another client has this sender address, so it is not verified')
   return identity.identity_status
 }
 
-/** Compares the addresses as providers do, which know Punycode only. */
-async function hasOtherClient(ctx: Context, email: string): Promise<boolean> {
-  const keyOf = (address: string) => fold(withAsciiDomain(address))
-  const key = keyOf(email)
-  const local_part = key.slice(0, key.lastIndexOf('@') + 1)
-  const others = await queries.listAddressesOfOthers(ctx, { client_id: ctx.clientId, local_part })
-  return others.some((other) => keyOf(other.email) === key)
+async function isOfAnotherClient(ctx: Context, { email }: Asked): Promise<boolean> {
+  const other = await queries.findOfAnotherClient(ctx, { client_id: ctx.clientId, email_key: foldAddress(email) })
+  return other !== undefined
 }
 
 async function askProvider(

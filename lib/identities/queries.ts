@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
 import { int, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { IdentityStatus } from './schema.ts'
@@ -68,16 +67,14 @@ export const listUnverified = statement.all({ after: int, limit: int }, (db, p) 
     .limit(p.limit),
 )
 
-/**
- * Lists the addresses of other clients that may have this folded local part, which ends with its @. A scan: it runs only
- * when the provider has verified an address.
- */
-export const listAddressesOfOthers = statement.all({ client_id: int, local_part: text }, (db, p, dialect) =>
+/** Finds the address among those of other clients. A scan: it runs only when the provider has verified an address. */
+export const findOfAnotherClient = statement({ client_id: int, email_key: text }, (db, p) =>
   db
     .selectFrom('mailkeep_identity')
-    .select('email')
+    .select('id')
+    .where('email_key', '=', p.email_key)
     .where('client_id', '<>', p.client_id)
-    .where(dialect.contains(sql.ref('email_key'), p.local_part)),
+    .limit(1),
 )
 
 export const deleteIdentitiesOfClient = deleteRows('mailkeep_identity', 'client_id')

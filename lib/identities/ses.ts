@@ -1,5 +1,5 @@
 /** Part of mailkeep/ses: verifies sender addresses with Amazon SES. Loads the AWS SDK at the first request. */
-import { domainToASCII } from 'node:url'
+import { withAsciiDomain } from '../ascii-domain.ts'
 import { invalid } from '../errors.ts'
 import { maxTimerMs } from '../time.ts'
 import { refuseUnknownNames } from '../unknown-names.ts'
@@ -119,10 +119,4 @@ function statusOf({ VerificationStatus, VerifiedForSendingStatus }: SesIdentity)
   // With sending disabled SES still refuses mail from a verified address, so it is not ready.
   if (VerificationStatus === 'SUCCESS') return VerifiedForSendingStatus ? 'verified' : 'verifying'
   return undefined // TEMPORARY_FAILURE, or a status that is not known yet
-}
-
-/** Encodes the domain in Punycode, the only form of internationalised domains that SES accepts. */
-export function withAsciiDomain(email: string): string {
-  const at = email.lastIndexOf('@') + 1
-  return email.slice(0, at) + (domainToASCII(email.slice(at)) || email.slice(at))
 }

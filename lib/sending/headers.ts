@@ -1,5 +1,5 @@
 /** The headers of bulk mail. */
-import { domainToASCII } from 'node:url'
+import { withAsciiDomain } from '../ascii-domain.ts'
 import { unsubscribeHeaders } from '../consent/links.ts'
 
 export interface MailHeadersInput {
@@ -35,8 +35,7 @@ export function mailHeaders(input: MailHeadersInput): Record<string, string> {
 
 /** Returns the domain of an address, in ASCII. */
 export function domainOf(email: string): string {
-  const domain = email.slice(email.lastIndexOf('@') + 1)
-  return domainToASCII(domain) || domain
+  return withAsciiDomain(email).slice(email.lastIndexOf('@') + 1)
 }
 
 /** Returns the value of `Feedback-ID`. Reports of bounces and complaints identify the client by it. */

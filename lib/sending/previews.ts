@@ -4,7 +4,7 @@ import { isAddressSuppressed } from '../consent/suppressions.ts'
 import type { ContactKey } from '../contacts/contact-key.ts'
 import { getContact } from '../contacts/reading.ts'
 import type { Context } from '../context.ts'
-import { fold, parse } from '../parse.ts'
+import { foldAddress, parse } from '../parse.ts'
 import type { Content } from './content.ts'
 import { messageOf, variablesOf } from './dispatch/compose.ts'
 import { handOver } from './dispatch/mailer.ts'
@@ -99,8 +99,8 @@ export async function testNewsletter(ctx: Context, id: number, input: TestInput)
   return await Promise.all(messages.map(send))
 }
 
-/** Drops repeats in any case. The first spelling is kept. */
+/** Drops repeated addresses. The first spelling is kept. */
 function distinctAddresses(emails: readonly string[]): string[] {
-  const keys = emails.map(fold)
+  const keys = emails.map(foldAddress)
   return emails.filter((_, at) => keys.indexOf(keys[at]!) === at)
 }

@@ -10,6 +10,8 @@ import type { Transaction } from './transaction.ts'
 export interface Migration {
   readonly name: string
   readonly statements: readonly string[]
+  /** Changes rows after the statements, where SQL cannot. */
+  readonly change?: (scope: Scope) => Promise<void>
 }
 
 const findTable = statement({ name: text }, (_, p, dialect) => dialect.findTable(p.name))
@@ -74,12 +76,13 @@ function refuseNewer(applied: ReadonlySet<string>, migrations: readonly Migratio
   )
 }
 
-function apply(storage: Database, { name, statements }: Migration, now: Clock): Promise<void> {
+function apply(storage: Database, { name, statements, change }: Migration, now: Clock): Promise<void> {
   const work = async (transaction: Transaction) => {
     const scope = { storage, transaction }
     const applied = await listMigrations(scope, {})
     if (applied.some((row) => row.name === name)) return
     for (const sql of statements) await transaction.run(plainQuery(sql))
+    await change?.(scope)
     await insertMigration(scope, { name, applied_at: timestamp(now()) })
   }
   return storage.transaction(work, { exclusive: true })

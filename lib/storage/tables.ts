@@ -248,11 +248,11 @@ export interface Tables extends SendingTables {
   mailkeep_suppression: {
     id: Generated<number>
     client_id: number
-    /** Keyed hash of the folded address: see lib/consent/address-hash. */
+    /** Keyed hash of the address: see lib/consent/address-hash. */
     email_hash: string
     /** null for an erased address. */
     email: string | null
-    /** folded; null for an erased address. */
+    /** See `foldAddress`; null for an erased address. */
     email_key: string | null
     reason: SuppressionReason
     created_at: string

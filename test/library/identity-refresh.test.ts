@@ -153,15 +153,20 @@ onKinds(['a SQLite file', 'PostgreSQL'], 'the provider’s verification', (kind)
     for (const email of written) {
       const copy = await other!.add({ email, status: 'pending' })
       assert.deepEqual(await other!.refresh(copy.id), copy)
+      assert.deepEqual(await mailkeep.refreshIdentities(), [])
+      await other!.remove(copy.id)
     }
-    assert.deepEqual(await mailkeep.refreshIdentities(), [])
     assert.equal(warnings.length, 2 * written.length)
     assert.doesNotMatch(JSON.stringify(warnings), /@/)
     const own = await other!.add({ email: 'offers@bücher.example' })
     assert.equal((await other!.refresh(own.id)).identity_status, 'verified', 'another address of the domain')
     assert.equal((await owner!.get(id)).identity_status, 'verified')
     await owner!.remove(id)
-    assert.equal((await mailkeep.refreshIdentities()).length, written.length)
+    for (const email of written) {
+      const copy = await other!.add({ email, status: 'pending' })
+      assert.equal((await other!.refresh(copy.id)).identity_status, 'verified', 'the owner has removed it')
+      await other!.remove(copy.id)
+    }
   })
 
   test('gives an address that two clients have added to neither of them', async (t) => {

@@ -1,12 +1,20 @@
 /** A database of version 0.1.0, with deliveries in every state, works with this version. */
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
+import { createHmac, createSecretKey, randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import Database from 'better-sqlite3'
-import { createMailkeep, type DatabaseSource, isMailkeepError, type MailkeepOptions } from '../../lib/index.ts'
+import {
+  createMailkeep,
+  type DatabaseSource,
+  isMailkeepError,
+  type MailkeepOptions,
+  type MailMessage,
+  type RaisedEvent,
+} from '../../lib/index.ts'
 import { createSealer } from '../../lib/sealing/seal.ts'
+import { signToken } from '../../lib/sealing/signed-token.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { needsPostgres, openPostgres, test } from '../support/databases.ts'
 import { databaseFolder } from '../support/folders.ts'
@@ -205,5 +213,119 @@ for (const [name, openPlace, options] of [
     assert.ok(added.id > 3, 'ids of removed handlers are never reused')
     await mailkeep.close()
     await assert.rejects(open(first), (error) => isMailkeepError(error, 'conflict') && /newer/.test(error.message))
+  })
+}
+
+const unicode = (name: string) => `${name}@bücher.example`
+const ascii = (name: string) => `${name}@xn--bcher-kva.example`
+const isRefusedAddress = (error: unknown) => isMailkeepError(error, 'validation_failed') && 'email' in error.errors!
+
+for (const [name, openPlace, options] of [
+  ['a SQLite file', openFile, {}],
+  ['PostgreSQL', openServer, needsPostgres],
+] as const) {
+  test(`addresses get the key of both spellings of their domain, on ${name}`, options, async (t) => {
+    const { source, run, ask } = await openPlace(t)
+    const at = source.migrations.findIndex((migration) => migration.name === '027-address-keys')
+    const before: DatabaseSource = { ...source, migrations: source.migrations.slice(0, at) }
+    const sent: string[] = []
+    const send = async ({ to }: MailMessage) => ({ kind: 'sent' as const, sent: sent.push(to.email) })
+    let confirmUrl = ''
+    const onEvent = ({ type, data }: RaisedEvent) => {
+      if (type === 'contact.confirmation_requested') confirmUrl = (data as { confirm_url: string }).confirm_url
+    }
+    const open = (database: DatabaseSource) =>
+      createMailkeep({
+        ...{ database, encryptionKey, publicUrl: 'https://mail.example.org', onEvent },
+        mail: { transport: { isLocal: true, send }, rate: 100_000, connections: 50 },
+      })
+    const stored = [
+      ...[unicode('ada'), unicode('bob'), ascii('bob'), 'carl@ＢÜＣＨＥＲ.example', unicode('carl')],
+      ...['ü@example.org', unicode('eve')],
+    ]
+    const old = await open(before)
+    const { client } = (await old.clients.bootstrap())!
+    const acme = old.forClient(client.id)
+    for (const at of stored.keys()) await acme.contacts.upsert({ email: `${at}@example.org` })
+    const list = await acme.lists.create({ name: 'News', double_opt_in: true })
+    for (const at of ['a', 'b']) await acme.identities.add({ email: `${at}@example.org` })
+    for (const at of ['a', 'b']) await acme.suppressions.create({ email: `${at}@example.org` })
+    const { contact: dan } = await acme.contacts.upsert({ email: 'dan@example.org' })
+    await acme.contacts.delete(dan.id, { suppress: true })
+    await acme.contacts.addToList(list.id, { email: '0@example.org' })
+    await old.close()
+    // The rows as the earlier version wrote them.
+    const keyOf = async (setting: string) => {
+      const [row] = await ask(`select value from mailkeep_setting where name = '${setting}'`)
+      return createSecretKey(createSealer(encryptionKey).openOnce(row!.value as string, setting), 'base64')
+    }
+    const hashKey = await keyOf('address_hash_key')
+    const hash = (email: string) => createHmac('sha256', hashKey).update(`${client.id} ${email}`).digest('base64url')
+    const content = Buffer.from(confirmUrl.split('/').at(-2)!, 'base64url').subarray(0, -16 - 8)
+    const mark = Buffer.from(hash(unicode('ada')), 'base64url').subarray(0, 8)
+    const oldToken = signToken(await keyOf('link_key'), Buffer.concat([content, mark]))
+    const change = (table: string, id: number, email: string) =>
+      `update mailkeep_${table} set email = '${email}', email_key = '${email.toLowerCase()}' where id = ${id}`
+    const changeHash = (id: number, email: string) =>
+      `update mailkeep_suppression set email_hash = '${hash(email)}' where id = ${id}`
+    await run(
+      [
+        ...stored.map((email, at) => change('contact', at + 1, email)),
+        ...[change('identity', 1, unicode('news')), change('identity', 2, ascii('news'))],
+        ...[change('suppression', 1, unicode('bob')), changeHash(1, unicode('bob'))],
+        ...[change('suppression', 2, unicode('eve')), changeHash(2, unicode('eve'))],
+        changeHash(3, unicode('dan')),
+      ].join(';\n'),
+    )
+
+    const mailkeep = await open(source)
+    t.after(() => mailkeep.close())
+    const { contacts, identities, suppressions, newsletters } = mailkeep.forClient(client.id)
+    const idOf = async (email: string) => (await contacts.get({ email })).id
+    for (const form of [unicode, ascii]) {
+      assert.equal(await idOf(form('ada')), 1)
+      assert.equal(await idOf(form('bob')), 3, 'a contact that has the key keeps it')
+      assert.equal(await idOf(form('carl')), 4, 'otherwise the oldest contact gets it')
+      assert.equal((await suppressions.create({ email: form('eve') })).created, false)
+      await assert.rejects(contacts.upsert({ email: form('dan') }), isRefusedAddress)
+      const [result] = await contacts.batch([{ op: 'upsert', email: form('dan') }])
+      assert.equal(result!.status, 'refused')
+      await assert.rejects(identities.add({ email: form('news') }), isRefusedAddress)
+    }
+    assert.equal(await idOf('ü@example.org'), 6)
+    assert.deepEqual(
+      (await contacts.list()).data.map(({ email }) => email),
+      stored,
+    )
+    assert.equal((await identities.list()).data.length, 2)
+    assert.equal((await mailkeep.links.open(oldToken, 'confirm')).contact.id, 1, 'the link of an earlier mail works')
+
+    await identities.add({ email: 'sender@example.org', status: 'verified' })
+    const newsletter = await newsletters.create({
+      name: 'News',
+      subject: 'News',
+      html: '<a href="{{ unsubscribe_url }}">Unsubscribe</a>',
+      audience: {},
+    })
+    await newsletters.send(newsletter.id)
+    await mailkeep.deliverDue()
+    assert.deepEqual(
+      sent.sort(),
+      [stored[0], stored[3], stored[4], stored[5]].sort(),
+      'both contacts of bob are suppressed',
+    )
+
+    await contacts.delete(2)
+    assert.equal((await suppressions.list()).data.length, 3, 'the other contact of bob is still suppressed')
+    await contacts.delete(7, { suppress: true })
+    const left = (await suppressions.list()).data
+    assert.deepEqual(
+      left.map(({ email, reason }) => [email, reason]),
+      [
+        [unicode('bob'), 'manual'],
+        [null, 'erased'],
+        [null, 'erased'],
+      ],
+    )
   })
 }

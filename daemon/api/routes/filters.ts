@@ -32,7 +32,7 @@ export const filters: QueryDoc = {
     schema: { type: 'string', enum: ['only'] },
   },
   email: {
-    description: 'The exact e-mail address, in any case.',
+    description: 'The exact e-mail address, in any case, and with its domain in Unicode or Punycode.',
     schema: { type: 'string', format: 'idn-email', maxLength: inputLimits.emailCharacters },
     example: 'ada@example.org',
   },

@@ -91,6 +91,7 @@ export interface DueMessage {
   contact_id: number | null
   contact_uuid: string
   email: string
+  email_key: string
   name: string
   attributes: string
   is_unsubscribed: boolean
@@ -108,7 +109,7 @@ function ofRow(condition: RawBuilder<unknown>): RawBuilder<boolean> {
   return sql<boolean>`(select ${condition})`
 }
 
-const recipient = sql`c.id as contact_id, c.uuid as contact_uuid, c.email, c.name, c.attributes,
+const recipient = sql`c.id as contact_id, c.uuid as contact_uuid, c.email, c.email_key, c.name, c.attributes,
   (c.unsubscribed_at is not null) as is_unsubscribed, ${ofRow(isSuppressed(sql.ref('c.client_id'), sql.ref('c.email_key')))} as is_suppressed`
 
 /** Locks what remains of a select, but not the contacts, which other transactions may change. */

@@ -13,6 +13,7 @@ import { sequenceSummaryFrom } from '../sequence-schema.ts'
 import type { SkipReason, StopReason } from '../statuses.ts'
 import { listPlaces } from '../step-queries.ts'
 import * as queries from './claim-queries.ts'
+import { readDue } from './due.ts'
 import type { Allowance, Campaign } from './pace.ts'
 
 /** A message claimed for one attempt, with its recipient. */
@@ -40,9 +41,6 @@ export interface Recipient {
   /** JSON */
   readonly attributes: string
 }
-
-/** Skipped messages do not count against the limit. If some must be skipped, this many more are read. */
-const maxSkipped = 50
 
 /** The messages that were claimed, and whether anything else was done. */
 interface ClaimResult {
@@ -88,6 +86,7 @@ async function claimOfNewsletter(
     bySegmentTopic: required.segment_topics.length > 0,
   }
   const rows = await readDue(
+    tx,
     limit,
     (most) => queries.listDueOfNewsletter(tx, { ...due, limit: most }, filters),
     (row) => isPassedOver(row, inFlight),
@@ -95,16 +94,6 @@ async function claimOfNewsletter(
   const { claimed, skipped } = await claimOrSkip(tx, campaign, rows, limit, inFlight, envelope)
   if (skipped.length > 0) await addCounts(tx, campaign.id, { skipped: skipped.length })
   return { claimed, hasChanged: skipped.length > 0 }
-}
-
-/** Reads `limit` rows. Reads more only if some of them cannot be claimed, because each is read with its contact. */
-async function readDue<Row>(
-  limit: number,
-  read: (limit: number) => Promise<readonly Row[]>,
-  cannotBeClaimed: (row: Row) => boolean,
-): Promise<readonly Row[]> {
-  const rows = await read(limit)
-  return rows.some(cannotBeClaimed) ? await read(limit + maxSkipped) : rows
 }
 
 /** Returns the lists and topics that a recipient must still be on when the message is claimed. */
@@ -190,6 +179,7 @@ async function claimOfSequence(
   const { list_id, list_version } = sequence
   const due = { id: campaign.id, now: now(tx), list_id: list_id ?? 0, list_version }
   const retries = await readDue(
+    tx,
     limit,
     (most) => queries.listDueOfSequence(tx, { ...due, limit: most }),
     (row) => isPassedOver(row, inFlight),
@@ -201,6 +191,7 @@ async function claimOfSequence(
   }
   const placeAfter = (enrolment: queries.DueEnrolment) => nextPlace(places, enrolment)
   const enrolments = await readDue(
+    tx,
     limit,
     (most) => queries.listDueEnrolments(tx, { ...due, limit: most }),
     (enrolment) => !!stopReasonOf(enrolment) || enrolment.is_suppressed || !placeAfter(enrolment),

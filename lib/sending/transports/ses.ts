@@ -1,5 +1,6 @@
 /** Sends mail with Amazon SES. Part of mailkeep/ses. */
-import { checkSesOptions, loadSesSdk, type SesClient, type SesOptions, withAsciiDomain } from '../../identities/ses.ts'
+import { withAsciiDomain } from '../../ascii-domain.ts'
+import { checkSesOptions, loadSesSdk, type SesClient, type SesOptions } from '../../identities/ses.ts'
 import { withoutAddresses } from '../../logger.ts'
 import { timeLimit } from '../../time-limit.ts'
 import { type MailMessage, type MailOutcome, type MailTransport, UncertainError } from '../transport.ts'

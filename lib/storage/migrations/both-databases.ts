@@ -1,5 +1,6 @@
 /** Migrations that differ between the databases in a few words, or not at all. */
 import type { Migration } from '../migrate.ts'
+import { addressKeys } from './address-keys.ts'
 
 /** The words that differ. */
 interface Words {
@@ -174,7 +175,7 @@ const listVersions: Migration = {
 
 /** The last migrations, which differ in their words only. */
 export function lastMigrations(words: Pick<Words, 'id' | 'int' | 'time' | 'end'>): readonly Migration[] {
-  return [segmentFilters, pastChangesMigration(words), movedSteps, listVersions]
+  return [segmentFilters, pastChangesMigration(words), movedSteps, listVersions, addressKeys]
 }
 
 /** The counts of deliveries that no series contains yet. */
