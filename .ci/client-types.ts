@@ -38,7 +38,7 @@ function reduced(): unknown {
     openapi: '3.1.0',
     info: { title: 'mailkeep', version: '1' },
     paths: Object.fromEntries(kept),
-    components: { schemas: withoutExamples(components.schemas) },
+    components: { schemas: forTypes(components.schemas) },
   }
 }
 
@@ -53,7 +53,7 @@ function operationOf(operation: Json): Json {
     responses: Record<string, { content?: unknown; description: string }>
   }
   const answers = Object.entries(responses).filter(([status]) => status.startsWith('2'))
-  return withoutExamples({
+  return forTypes({
     parameters: parameters.filter(({ in: place }) => place !== 'header'),
     ...(requestBody !== undefined && { requestBody }),
     responses: Object.fromEntries(
@@ -65,11 +65,16 @@ function operationOf(operation: Json): Json {
   }) as Json
 }
 
-function withoutExamples(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutExamples)
+function forTypes(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(forTypes)
   if (typeof value !== 'object' || value === null) return value
-  const entries = Object.entries(value).filter(([name, child]) => !isExample(name, child))
-  return Object.fromEntries(entries.map(([name, child]) => [name, withoutExamples(child)]))
+  const entries = Object.entries(value).filter((entry) => !isExample(...entry) && !isChoiceOfRequired(...entry))
+  return Object.fromEntries(entries.map(([name, child]) => [name, forTypes(child)]))
+}
+
+/** Whether it says only which fields are needed, as in "at least one of them". The generator takes it for any value. */
+function isChoiceOfRequired(name: string, choices: unknown): boolean {
+  return name === 'anyOf' && Array.isArray(choices) && choices.every((one) => Object.keys(one).join() === 'required')
 }
 
 /** Whether it is an example of OpenAPI, and not a property with that name. */

@@ -5393,7 +5393,7 @@ export interface components {
             name?: string;
             /** @description Whether contacts join only after they follow the link of a confirmation mail. Default false. */
             double_opt_in?: boolean;
-        } | unknown | unknown;
+        };
         TopicInput: {
             /** @description Trimmed and normalized to NFC before its length is checked. */
             name: string;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import type { Client } from 'mailkeep/client'
 import type * as v from 'valibot'
 import type * as clients from '../../lib/clients/schema.ts'
 import type * as contacts from '../../lib/contacts/schema.ts'
@@ -118,6 +119,13 @@ export async function eventsAreTyped(mailkeep: Mailkeep, kit: TestKit) {
     else if (event.type === 'webhook.test') event.data.message satisfies string
     else event.data satisfies object
   }
+}
+
+/** Never runs: checks what the client of the HTTP API takes. */
+export async function clientInputsAreTyped(client: Client) {
+  await client.lists.update(1, { name: 'News' })
+  // @ts-expect-error a misspelt field
+  await client.lists.update(1, { nome: 'News' })
 }
 
 /** Never runs: checks that the guard narrows to its code. */
