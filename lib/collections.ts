@@ -10,6 +10,9 @@ export function groupBy<K, T>(items: Iterable<T>, keyOf: (item: T) => K): Map<K,
   return groups
 }
 
+/** The same fields, each of which may be absent or undefined. */
+export type Optional<T> = { readonly [Name in keyof T]?: T[Name] | undefined }
+
 /** Returns the fields that are not undefined. */
 export function defined<T extends object>(fields: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never

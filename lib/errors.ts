@@ -36,8 +36,8 @@ export interface RateLimit {
 }
 
 export interface ErrorDetails {
-  readonly errors?: FieldErrors
-  readonly rateLimit?: RateLimit
+  readonly errors?: FieldErrors | undefined
+  readonly rateLimit?: RateLimit | undefined
   readonly cause?: unknown
 }
 

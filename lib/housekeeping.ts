@@ -2,6 +2,7 @@ import { orAborted } from './abort.ts'
 import { attributeJobs, deleteAttributesOfClient } from './attributes/operations.ts'
 import { deleteEntriesOfClient, deleteExpiredEntries } from './audit/operations.ts'
 import { clientJobs, deleteInvalidTokens } from './clients/operations.ts'
+import type { Optional } from './collections.ts'
 import { deleteSuppressionsOfClient } from './consent/suppressions.ts'
 import { contactJobs, deleteContactsOfClient, purgeStep } from './contacts/deletion.ts'
 import { deleteExpiredRequests } from './contacts/double-opt-in.ts'
@@ -41,7 +42,7 @@ import { deleteExpiredSecrets } from './webhooks/secrets.ts'
  * Returns the handlers of the stored jobs that a process runs. One that cannot send leaves scheduled newsletters to the
  * others: their start would fail for a setting of this process.
  */
-export function jobHandlersOf({ transport }: Partial<MailSettings> = {}): JobHandlers {
+export function jobHandlersOf({ transport }: Optional<MailSettings> = {}): JobHandlers {
   const { [startNewsletter]: _, ...others } = jobHandlers
   return transport ? jobHandlers : others
 }

@@ -34,6 +34,7 @@ export type {
   TokenInput,
 } from './clients/schema.ts'
 export { roles } from './clients/schema.ts'
+export type { Optional } from './collections.ts'
 export type { LinkPurpose } from './consent/links.ts'
 export {
   type HistoryEntry,

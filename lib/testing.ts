@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { ClientMailkeep } from './client-api.ts'
+import { defined } from './collections.ts'
 import type { Contact, ContactFieldsInput, ContactInput } from './contacts/schema.ts'
 import type { RaisedEvent } from './context.ts'
 import { invalid } from './errors.ts'
@@ -28,13 +29,13 @@ const testRate = 1_000_000
 
 export interface TestOptions extends Pick<MailkeepOptions, 'webhooks' | 'mail' | 'logger' | 'identityProvider'> {
   /** Initial time of the kit's clock, in milliseconds since 1970; default: now. Only `clock.advance` moves the clock. */
-  readonly now?: number | Date
+  readonly now?: number | Date | undefined
 }
 
 /** The list of a new contact. */
 export interface ContactPlace {
   /** A list, or its id. Default: one list that the kit creates at first use. */
-  readonly list?: List | number
+  readonly list?: Pick<List, 'id'> | number | undefined
 }
 
 /** A raised event. For several types it is a union, and `type` narrows `data`. */
@@ -50,7 +51,7 @@ export interface TestKit extends AsyncDisposable {
   /** Creates a list of the client, with a unique default name. */
   list(name?: string): Promise<List>
   /** Creates a contact of the client and adds it to a list, with a unique default e-mail address. */
-  contact(input?: ContactFieldsInput & { readonly email?: string }, on?: ContactPlace): Promise<Contact>
+  contact(input?: ContactFieldsInput & { readonly email?: string | undefined }, on?: ContactPlace): Promise<Contact>
   /** Creates another client, for tests of the separation of clients. */
   addClient(name?: string): Promise<{ id: number; client: ClientMailkeep }>
   /**
@@ -171,7 +172,11 @@ function factories(client: ClientMailkeep): Pick<TestKit, 'list' | 'contact'> {
       if (on.list === undefined) defaultList ??= list()
       const { id: listId } = typeof on.list === 'number' ? { id: on.list } : (on.list ?? (await defaultList!))
       const number = ++contacts
-      const fields: ContactInput = { email: `contact${number}@example.org`, name: `Contact ${number}`, ...input }
+      const fields: ContactInput = {
+        email: `contact${number}@example.org`,
+        name: `Contact ${number}`,
+        ...defined(input),
+      }
       return (await client.contacts.addToList(listId, fields)).contact
     },
   }

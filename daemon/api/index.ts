@@ -26,13 +26,13 @@ export interface ApiOptions {
    * Log for unexpected errors, with their stack and the request's id. Default: the Mailkeep's logger, or the console if
    * it has none.
    */
-  readonly logger?: ErrorLog
+  readonly logger?: ErrorLog | undefined
   /** Public base URL, for `meta.path`. Default: `http://` and the request's `Host`. */
-  readonly publicUrl?: string
+  readonly publicUrl?: string | undefined
   /** Content of `/metrics`. Without it the path is not found. */
   readonly metrics?: MetricsPage
   /** The host's own authentication instead of bearer tokens. Called with the request's `source`. */
-  readonly authenticate?: Authenticate<never>
+  readonly authenticate?: Authenticate<never> | undefined
   /** Whether a host mounts the API. The OpenAPI description then omits paths outside `/api/v1`. */
   readonly mounted?: boolean
   /** Takes the reports of mail providers. Without it their paths are not found. */

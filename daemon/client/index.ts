@@ -14,8 +14,8 @@ export type ImportFile = string | Blob | ReadableStream<Uint8Array>
 
 export interface ImportOptions extends CallOptions {
   /** Default `csv`. */
-  readonly format?: 'csv' | 'ndjson'
-  readonly query?: QueryOf<'POST /lists/{listId}/contacts/import'>
+  readonly format?: 'csv' | 'ndjson' | undefined
+  readonly query?: QueryOf<'POST /lists/{listId}/contacts/import'> | undefined
 }
 
 /** Methods that send or receive a file. */

@@ -13,13 +13,26 @@ type Ids<Text> = Text extends `${string}{${string}}${infer Rest}` ? [id: number,
 /** The query's parameters. The API's `tags[]` is `tags` here. */
 type Plain<Query> = { [Name in keyof Query as Name extends `${infer Short}[]` ? Short : Name]: Query[Name] }
 
+/** The same, where each optional field may also be undefined, and no array is changed. */
+type Sendable<T> = T extends readonly (infer Item)[]
+  ? readonly Sendable<Item>[]
+  : T extends object
+    ? {
+        readonly [Name in keyof T]: Record<never, never> extends Pick<T, Name>
+          ? Sendable<T[Name]> | undefined
+          : Sendable<T[Name]>
+      }
+    : T
+
 export type QueryOf<Route> =
-  Described<Route> extends { parameters: { query?: infer Query } } ? Plain<NonNullable<Query>> : Record<never, never>
+  Described<Route> extends { parameters: { query?: infer Query } }
+    ? Sendable<Plain<NonNullable<Query>>>
+    : Record<never, never>
 
 type BodyOf<Route> =
   Described<Route> extends { requestBody?: infer Body }
     ? NonNullable<Body> extends { content: { 'application/json': infer Json } }
-      ? Json
+      ? Sendable<Json>
       : never
     : never
 
@@ -52,21 +65,21 @@ type AnswerOf<Route> =
 
 export interface CallOptions {
   /** Aborts the request and its retries. */
-  readonly signal?: AbortSignal
+  readonly signal?: AbortSignal | undefined
   /** Sent with a POST. Default: a random key for each call. */
-  readonly idempotencyKey?: string
+  readonly idempotencyKey?: string | undefined
 }
 
-type WithQuery<Route> = CallOptions & { readonly query?: QueryOf<Route> }
+type WithQuery<Route> = CallOptions & { readonly query?: QueryOf<Route> | undefined }
 
 type Input<Route> =
   Verb<Route> extends 'GET'
-    ? [query?: QueryOf<Route>, options?: CallOptions]
+    ? [query?: QueryOf<Route> | undefined, options?: CallOptions | undefined]
     : [BodyOf<Route>] extends [never]
-      ? [body?: undefined, options?: WithQuery<Route>]
+      ? [body?: undefined, options?: WithQuery<Route> | undefined]
       : Record<never, never> extends BodyOf<Route>
-        ? [body?: BodyOf<Route>, options?: WithQuery<Route>]
-        : [body: BodyOf<Route>, options?: WithQuery<Route>]
+        ? [body?: BodyOf<Route> | undefined, options?: WithQuery<Route> | undefined]
+        : [body: BodyOf<Route>, options?: WithQuery<Route> | undefined]
 
 type Method<Route> = (...args: [...Ids<Route>, ...Input<Route>]) => AnswerOf<Route>
 

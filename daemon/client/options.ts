@@ -7,15 +7,18 @@ export interface ClientOptions {
   /** A token of the API. */
   readonly token: string
   /** Retries after a network fault, 429 and 503. Default 3. */
-  readonly retries?: number
+  readonly retries?: number | undefined
   /** Milliseconds until one attempt is aborted. Files have no limit. Default 30,000. */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /** Default: the platform's `fetch`. */
-  readonly fetch?: typeof fetch
+  readonly fetch?: typeof fetch | undefined
 }
 
 /** The options, with defaults. `fetch` is looked up at each call, because tests replace the platform's. */
-export type Settings = ClientOptions & Required<Omit<ClientOptions, 'fetch'>>
+export interface Settings extends ClientOptions {
+  readonly retries: number
+  readonly timeoutMs: number
+}
 
 /** The longest delay that timers support. */
 const maxTimerMs = 2 ** 31 - 1

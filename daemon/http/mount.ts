@@ -10,19 +10,22 @@ export interface MountOptions<Request> {
    * Log for unexpected errors, with their stack and the request's id. Default: the Mailkeep's logger, or the console if
    * it has none.
    */
-  readonly logger?: ErrorLog
+  readonly logger?: ErrorLog | undefined
   /** Public URL before `/api/v1`, for `meta.path`, such as `https://app.example/mail`. Default: taken from the request. */
-  readonly publicUrl?: string
+  readonly publicUrl?: string | undefined
   /**
    * The host's own authentication instead of bearer tokens. Returns the request's principal, or nothing for an answer of
    * 401. A MailkeepError that it throws is answered by its code, any other error with 500.
    */
-  readonly authenticate?: Authenticate<Request>
+  readonly authenticate?: Authenticate<Request> | undefined
   /** The path the API is mounted at, such as `/mail`. Needed when the host does not strip it from the URL. */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
   /** Maximum size of a request's body in bytes, also of one that the host has read. Default: 1 MiB. */
-  readonly bodyBytes?: number
+  readonly bodyBytes?: number | undefined
 }
+
+/** Options of a mounted surface. */
+export type MountPlace = Pick<MountOptions<never>, 'prefix' | 'bodyBytes'>
 
 const optionNames = Object.keys({
   mailkeep: true,

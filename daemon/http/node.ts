@@ -4,17 +4,17 @@ import type { ErrorLog } from '../api/api-options.ts'
 import type { ApiRequest } from '../api/http-types.ts'
 import type { Respond } from '../api/index.ts'
 import { type HostBody, hostBody } from './host-body.ts'
-import { apiOf, type MountedTarget, type MountOptions, resolveMount } from './mount.ts'
+import { apiOf, type MountedTarget, type MountOptions, type MountPlace, resolveMount } from './mount.ts'
 import { type HttpExchange, readBody, streamBody, tooLarge } from './request-body.ts'
 import { defaultSendLimits, send } from './send.ts'
 
 /** A request of node:http with the fields that Express, Connect, polka and Next.js' API routes add. */
 export interface HostRequest extends IncomingMessage {
-  originalUrl?: string
+  originalUrl?: string | undefined
   body?: unknown
   rawBody?: unknown
   /** `https` behind a proxy that the host trusts. */
-  protocol?: string
+  protocol?: string | undefined
 }
 
 /** The arguments of Fastify's handlers. */
@@ -89,7 +89,7 @@ interface MountedSurface {
 }
 
 /** Returns the handler of a surface for node:http and the hosts based on it. */
-export function nodeHandler(surface: MountedSurface, options: { prefix?: string; bodyBytes?: number }): Handler {
+export function nodeHandler(surface: MountedSurface, options: MountPlace): Handler {
   const limits = { ...defaultSendLimits, ...(options.bodyBytes !== undefined && { bodyBytes: options.bodyBytes }) }
   return async (first: object, second: unknown, third?: Next) => {
     const call = hostCallOf(first, second, third)

@@ -2,7 +2,7 @@ import { isUint8Array } from 'node:util/types'
 import { ByteCollector, inTime } from '../../lib/internal.ts'
 import type { ApiRequest } from '../api/http-types.ts'
 import type { Respond } from '../api/index.ts'
-import { apiOf, type MountedTarget, type MountOptions, resolveMount } from './mount.ts'
+import { apiOf, type MountedTarget, type MountOptions, type MountPlace, resolveMount } from './mount.ts'
 import { endedEarly, tooLarge, turnForBody } from './request-body.ts'
 import { defaultSendLimits } from './send.ts'
 
@@ -22,7 +22,7 @@ export function createFetchHandler(options: MountOptions<Request>): FetchHandler
 }
 
 /** Returns the handler of a surface for Web-standard requests. */
-export function fetchHandler(answer: Respond, options: { prefix?: string; bodyBytes?: number }): FetchHandler {
+export function fetchHandler(answer: Respond, options: MountPlace): FetchHandler {
   const { bodyBytes = defaultSendLimits.bodyBytes } = options
   return async (request) => {
     const url = new URL(request.url)

@@ -25,14 +25,14 @@ import { languageOf } from './texts.ts'
 export interface ContactPagesOptions {
   readonly mailkeep: Mailkeep
   /** Log for unexpected errors. Default: the Mailkeep's logger, or the console if it has none. */
-  readonly logger?: ErrorLog
+  readonly logger?: ErrorLog | undefined
   /**
    * Whether a proxy in front sets `X-Forwarded-For`. Its last address then counts as the contact's. Default false: every
    * sender could forge the header.
    */
-  readonly trustProxy?: boolean
+  readonly trustProxy?: boolean | undefined
   /** The path the pages are mounted at, such as `/mail`. Needed when the host does not strip it from the URL. */
-  readonly prefix?: string
+  readonly prefix?: string | undefined
 }
 
 /** The pages, for any HTTP server. */

@@ -60,7 +60,7 @@ export interface TokensApi {
    *
    * @throws MailkeepError `validation_failed`
    */
-  list(filter?: { clientId?: number }): Promise<Token[]>
+  list(filter?: { readonly clientId?: number | undefined }): Promise<Token[]>
   /**
    * Revokes a token, which becomes invalid. Doing it again changes nothing.
    *

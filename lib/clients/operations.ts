@@ -135,7 +135,10 @@ export async function createToken(ctx: Context, input: TokenInput): Promise<NewT
  *
  * @throws MailkeepError `validation_failed`
  */
-export async function listTokens(ctx: Context, filter: { clientId?: number } = {}): Promise<Token[]> {
+export async function listTokens(
+  ctx: Context,
+  filter: { readonly clientId?: number | undefined } = {},
+): Promise<Token[]> {
   const { clientId } = parse(TokenFilter, filter)
   return await queries.listTokens(ctx, { client_id: clientId ?? null })
 }

@@ -41,9 +41,9 @@ export interface Principal {
   clientId: number
   role: Role
   /** Limits the request to the routes of the portal: webhook endpoints and their deliveries. */
-  scope?: 'webhooks'
+  scope?: 'webhooks' | undefined
   /** Id of the token, for logs; absent when the host authenticates in another way. */
-  tokenId?: number
+  tokenId?: number | undefined
 }
 
 /** A new client. */

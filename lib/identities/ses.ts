@@ -12,11 +12,11 @@ export interface SesClient {
 
 export interface SesOptions {
   /** The SDK's `SESv2Client`, with your credentials and retries. Default: a client created at first use. */
-  readonly client?: SesClient
+  readonly client?: SesClient | undefined
   /** Region of the default client, such as `eu-central-1`. Default: the SDK reads it from its environment. */
-  readonly region?: string
+  readonly region?: string | undefined
   /** Timeout of a request, including the SDK's retries; default 15,000. */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
 }
 
 const optionNames = Object.keys({ client: true, region: true, timeoutMs: true } satisfies Record<

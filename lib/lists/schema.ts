@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { Optional } from '../collections.ts'
 import { closedObject, Name } from '../parse.ts'
 import { Id, type RecordFields, recordFrom, Time, Uuid } from '../record.ts'
 import type { Timestamp } from '../time.ts'
@@ -21,7 +22,7 @@ export interface ListInput {
 }
 
 /** Absent fields stay unchanged. At least one is needed. */
-export type ListChangeInput = Partial<ListInput>
+export type ListChangeInput = Optional<ListInput>
 
 const DoubleOptIn = v.optional(v.boolean('This must be true or false.'))
 

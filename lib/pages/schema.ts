@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { Optional } from '../collections.ts'
 import { inputLimits } from '../limits.ts'
 import { atMost, closedObject, Description, Name, Text } from '../parse.ts'
 import { described, type RecordFields } from '../record.ts'
@@ -58,7 +59,7 @@ export interface PageSettingsInput {
   readonly logo_url?: string | null | undefined
   readonly language?: PageLanguage | null | undefined
   /** At most 500 characters each. `{email}` is replaced, and on the page to confirm `{list}`. An empty text hides it, except on buttons. */
-  readonly texts?: Readonly<Partial<Record<PageTextName, string>>> | undefined
+  readonly texts?: Optional<Record<PageTextName, string>> | undefined
   /** `client.postal_address` in mails. At most 1,000 characters. Default: that of the whole service. */
   readonly postal_address?: string | null | undefined
 }

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { Optional } from '../collections.ts'
 import { readJson } from '../json.ts'
 import { inputLimits } from '../limits.ts'
 import { closedObject, Name } from '../parse.ts'
@@ -23,7 +24,7 @@ export interface SegmentInput {
 }
 
 /** Absent fields stay unchanged. `filters` replaces all filters. */
-export type SegmentChangeInput = Partial<SegmentInput>
+export type SegmentChangeInput = Optional<SegmentInput>
 
 export const SegmentFilters = closedObject(segmentFilterFields)
 export type SegmentFilters = v.InferOutput<typeof SegmentFilters>

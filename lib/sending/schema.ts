@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { Optional } from '../collections.ts'
 import { type ContactKey, Key } from '../contacts/contact-key.ts'
 import { type PageInput, pageFields, QueryId } from '../page.ts'
 import { atMost, closedObject, EmailAddress, idInput, Name, QueryBoolean, Text } from '../parse.ts'
@@ -111,7 +112,7 @@ export interface NewsletterInput extends ContentInput {
 }
 
 /** Absent fields stay unchanged. `audience` replaces all filters. */
-export type NewsletterChangeInput = Partial<NewsletterInput>
+export type NewsletterChangeInput = Optional<NewsletterInput>
 
 const noHtmlCharacters = `This must have at most ${maxContentCharacters} characters.`
 const Html = v.pipe(Text, v.maxLength(maxContentCharacters, noHtmlCharacters))

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { Optional } from '../collections.ts'
 import { type ContactKey, Key } from '../contacts/contact-key.ts'
 import { closedObject, Name, wholeNumber } from '../parse.ts'
 import { Count, described, Email, Id, type RecordFields, recordFrom, Time, Uuid } from '../record.ts'
@@ -58,7 +59,7 @@ export interface SequenceInput {
 }
 
 /** Absent fields stay unchanged. */
-export type SequenceChangeInput = Partial<Omit<SequenceInput, 'steps'>>
+export type SequenceChangeInput = Optional<Omit<SequenceInput, 'steps'>>
 
 export interface StepInput extends ContentInput {
   /** Id of a step that stays. Without it the step is new, unless no step has an id: then their positions match. */

@@ -5,7 +5,7 @@ export interface MailMessage {
   /** UUID of the message. */
   readonly id: string
   readonly from: { readonly name: string; readonly email: string }
-  readonly replyTo?: string
+  readonly replyTo?: string | undefined
   readonly to: { readonly name: string | null; readonly email: string }
   readonly subject: string
   readonly html: string
@@ -17,7 +17,7 @@ export interface MailMessage {
 
 /** The outcome of a message. `error` has the server's answer, without the recipient's address. */
 export type MailOutcome =
-  | { readonly kind: 'sent'; readonly providerMessageId?: string }
+  | { readonly kind: 'sent'; readonly providerMessageId?: string | undefined }
   /** The message may be sent again later. */
   | { readonly kind: 'temporary'; readonly error: string }
   /** The message must not be sent again. `unknownMailbox`: the address does not exist. */
@@ -32,10 +32,10 @@ export interface MailTransport {
    */
   send(message: MailMessage, signal: AbortSignal): Promise<MailOutcome>
   /** Checks that the server can be reached, and that its TLS and the credentials are right. Throws if not. */
-  check?(): Promise<void>
-  close?(): Promise<void>
+  readonly check?: (() => Promise<void>) | undefined
+  readonly close?: (() => Promise<void>) | undefined
   /** True if nothing leaves this machine. Then sender identities need not be verified. */
-  readonly isLocal?: boolean
+  readonly isLocal?: boolean | undefined
 }
 
 /** Thrown by a transport when it cannot know whether the server accepted the message. */

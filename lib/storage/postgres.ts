@@ -22,15 +22,15 @@ export type { ServerReport } from './postgres/inspect.ts'
 
 export interface PostgresOptions {
   /** Schema of the tables. It is created if it is missing. Default: the first schema of the search path. */
-  readonly schema?: string
+  readonly schema?: string | undefined
   /** Maximum connections of the pool, default 10. Notifications use one more. A host's pool keeps its own maximum. */
-  readonly connections?: number
+  readonly connections?: number | undefined
   /**
    * Whether a pooler in transaction mode (PgBouncer, Supavisor, RDS Proxy) is between mailkeep and the server. Then
    * mailkeep uses no prepared statements and no session settings, and sees the commits of other processes only by
    * polling.
    */
-  readonly pooler?: boolean
+  readonly pooler?: boolean | undefined
 }
 
 /**

@@ -22,7 +22,7 @@ export type { SqliteHandle, SqliteStatement } from './sqlite/handle.ts'
 
 export interface SqliteOptions {
   /** Path of better-sqlite3's native addon, or the loaded addon itself, where it is not beside its package. */
-  readonly nativeBinding?: string | object
+  readonly nativeBinding?: string | object | undefined
 }
 
 /**

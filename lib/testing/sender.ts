@@ -25,7 +25,7 @@ export interface CapturedDelivery {
 /** A receiver's answer: a status, a whole answer, or none. */
 export type ReplyTo =
   | number
-  | { readonly status: number; readonly body?: string; readonly retryAfterSeconds?: number }
+  | { readonly status: number; readonly body?: string | undefined; readonly retryAfterSeconds?: number | undefined }
   | 'timeout'
   | 'unreachable'
 

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import type { Optional } from '../collections.ts'
 import { closedObject, Description, Name } from '../parse.ts'
 import { Id, type RecordFields, recordFrom, Time, Uuid } from '../record.ts'
 import type { Timestamp } from '../time.ts'
@@ -21,7 +22,7 @@ export interface TopicInput {
 }
 
 /** Absent fields stay unchanged. */
-export type TopicChangeInput = Partial<TopicInput>
+export type TopicChangeInput = Optional<TopicInput>
 
 const TopicDescription = v.optional(v.nullable(Description))
 

@@ -84,9 +84,9 @@ export type DeliveryHeaders =
 
 export interface VerifyOptions {
   /** The time in milliseconds since 1970; default `Date.now`. */
-  readonly now?: () => number
+  readonly now?: (() => number) | undefined
   /** Maximum difference between the delivery's timestamp and now, inclusive, before or after; default 300. */
-  readonly toleranceSeconds?: number
+  readonly toleranceSeconds?: number | undefined
 }
 
 export type DeliveryErrorCode = 'missing_header' | 'bad_timestamp' | 'stale_timestamp' | 'bad_signature' | 'bad_body'

@@ -22,6 +22,7 @@ import { buildBundle } from '../../.ci/build-binary.ts'
 import { deadLinks } from '../support/markdown.ts'
 import { readDeclarations } from './declarations.ts'
 import { scenes } from './example-scenes.ts'
+import { fieldsThatRefuseUndefined } from './optional-inputs.ts'
 import { manifest, type Packed, type Project, pack, root, tool } from './packed.ts'
 import { publicNames } from './public-names.ts'
 
@@ -297,6 +298,10 @@ describe('the packed package', { concurrency: 2 }, () => {
       unnameable.filter((name) => !computed.test(name)),
       [],
     )
+  })
+
+  test('accepts undefined for every optional field of its inputs, as exactOptionalPropertyTypes distinguishes', () => {
+    assert.deepEqual(fieldsThatRefuseUndefined(packed.folder, Object.values(declarationFiles)), [])
   })
 
   test('declares the operations with their documentation', () => {

@@ -179,6 +179,7 @@ export const publicNames: Readonly<Record<string, readonly string[]>> = {
     'type NewsletterWithAudience',
     'type NewslettersApi',
     'type OpenedLink',
+    'type Optional',
     'type Page',
     'type PageInput',
     'type PageLanguage',

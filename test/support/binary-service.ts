@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
 import Database from 'better-sqlite3'
-import { createMailkeep, type Mailkeep, type WebhookSettings } from '../../lib/index.ts'
+import { createMailkeep, type Mailkeep, type MailkeepOptions, type WebhookSettings } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 
 export const testedBinary = process.env.MAILKEEP_TEST_BINARY
@@ -56,7 +56,7 @@ async function surroundings(closing: (() => unknown)[]) {
 }
 
 interface Options {
-  readonly webhooks?: Partial<WebhookSettings> | undefined
+  readonly webhooks?: MailkeepOptions['webhooks']
   readonly publicUrl?: string | undefined
   readonly dispatch?: boolean
 }
@@ -125,7 +125,7 @@ const variables: Partial<Record<keyof WebhookSettings, string>> = {
   retentionDays: 'DELIVERY_RETENTION_DAYS',
 }
 
-function variablesOf(settings: Partial<WebhookSettings>): Record<string, string> {
+function variablesOf(settings: NonNullable<MailkeepOptions['webhooks']>): Record<string, string> {
   const set = Object.entries(settings).filter(([, value]) => value !== undefined)
   return Object.fromEntries(
     set.map(([name, value]) => {

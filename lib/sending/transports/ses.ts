@@ -8,7 +8,7 @@ import { composeMail } from './nodemailer.ts'
 
 export interface SesMailOptions extends SesOptions {
   /** Configuration set of SES, for its events. */
-  readonly configurationSet?: string
+  readonly configurationSet?: string | undefined
 }
 
 const ownNames = Object.keys({ configurationSet: true } satisfies Record<

@@ -16,13 +16,13 @@ export interface SmtpOptions {
    */
   readonly url: string
   /** Maximum connections; default 5. */
-  readonly connections?: number
+  readonly connections?: number | undefined
   /** Signs each message (RFC 6376). */
-  readonly dkim?: DkimOptions
+  readonly dkim?: DkimOptions | undefined
   /** Certificate authorities in PEM to trust instead of Node's own. */
-  readonly ca?: string
+  readonly ca?: string | undefined
   /** How long to wait for each answer of the server; default 60,000. */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
 }
 
 export interface DkimOptions {

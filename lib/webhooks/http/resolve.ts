@@ -14,13 +14,13 @@ export interface NameResolver {
 
 export interface LookupSettings {
   /** Used instead of the system's name servers. It must support parallel look-ups. */
-  readonly resolver?: NameResolver
+  readonly resolver?: NameResolver | undefined
   /** Timeout of one look-up, default 5,000. */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /** How long an answer is cached, default 10,000. Failures are not cached. */
-  readonly cacheMs?: number
+  readonly cacheMs?: number | undefined
   /** Milliseconds of a monotonic clock; default `performance.now`. */
-  readonly now?: () => number
+  readonly now?: (() => number) | undefined
 }
 
 type LookUpAddresses = (name: string) => Promise<LookupAddress[]>

@@ -23,14 +23,19 @@ export interface Request {
 /** How an attempt ended. */
 export type Outcome =
   /** The receiver answered. `body` is cut at a limit. */
-  | { readonly kind: 'answered'; readonly status: number; readonly body: string; readonly retryAfterMs?: number }
+  | {
+      readonly kind: 'answered'
+      readonly status: number
+      readonly body: string
+      readonly retryAfterMs?: number | undefined
+    }
   /** No answer, or an incomplete one. `status` and `retryAfterMs` are those of its head, if that arrived. */
   | {
       readonly kind: 'failed'
       readonly error: string
       readonly timedOut: boolean
-      readonly status?: number
-      readonly retryAfterMs?: number
+      readonly status?: number | undefined
+      readonly retryAfterMs?: number | undefined
     }
   /** An event handler returned. */
   | { readonly kind: 'handled' }
