@@ -4051,7 +4051,9 @@ export interface paths {
                         [name: string]: unknown;
                     };
                     content: {
-                        "application/json": Record<string, never>;
+                        "application/json": {
+                            [key: string]: unknown;
+                        };
                     };
                 };
             };
@@ -4667,8 +4669,8 @@ export interface components {
             suppression: components["schemas"]["Suppression"] | null;
             /** @description Newest first. */
             history: components["schemas"]["HistoryEntry"][];
-            /** @description Mails to the contact. */
-            messages: Record<string, never>[];
+            /** @description Mails to the contact, newest first. */
+            messages: components["schemas"]["Message"][];
             /** @description The sequences that the contact is or was enrolled in. */
             enrolments: components["schemas"]["Enrolment"][];
             /** @description Webhook deliveries whose payload shows the contact. */
@@ -4703,7 +4705,9 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             /** @description The event as sent, with null as `confirm_url`. */
-            payload: Record<string, never>;
+            payload: {
+                [key: string]: unknown;
+            };
         };
         HistoryEntry: {
             /** Format: int64 */
@@ -5574,14 +5578,18 @@ export interface components {
             /** @enum {string} */
             type: "newsletter.sent" | "sequence_step.sent" | "sequence.completed";
             /** @description Data for the receivers. The event’s body has at most 65536 bytes. */
-            data: Record<string, never>;
+            data: {
+                [key: string]: unknown;
+            };
         };
         EventBatchInput: {
             events: {
                 /** @enum {string} */
                 type: "newsletter.sent" | "sequence_step.sent" | "sequence.completed";
                 /** @description Data for the receivers. The event’s body has at most 65536 bytes. */
-                data: Record<string, never>;
+                data: {
+                    [key: string]: unknown;
+                };
             }[];
         };
         RotationInput: {
@@ -5698,7 +5706,9 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             /** @description `newsletter`, and `counts` of its messages. An event of a host has the data that the caller of `POST /events` sent. */
-            data: Record<string, never>;
+            data: {
+                [key: string]: unknown;
+            };
         };
         SequenceStepSentEvent: {
             /**
@@ -5711,7 +5721,9 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             /** @description `contact`, `sequence`, `step` and `message_id`. An event of a host has the data that the caller of `POST /events` sent. */
-            data: Record<string, never>;
+            data: {
+                [key: string]: unknown;
+            };
         };
         SequenceCompletedEvent: {
             /**
@@ -5724,7 +5736,9 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             /** @description `contact` and `sequence`. An event of a host has the data that the caller of `POST /events` sent. */
-            data: Record<string, never>;
+            data: {
+                [key: string]: unknown;
+            };
         };
         WebhookTestEvent: {
             /**

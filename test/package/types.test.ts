@@ -126,6 +126,17 @@ export async function clientInputsAreTyped(client: Client) {
   await client.lists.update(1, { name: 'News' })
   // @ts-expect-error a misspelt field
   await client.lists.update(1, { nome: 'News' })
+  await client.events.raise({ type: 'newsletter.sent', data: { subject: 'Hello' } })
+  await client.events.raiseMany({ events: [{ type: 'sequence.completed', data: { step: 3 } }] })
+}
+
+/** Never runs: checks fields of answers that may have any value. */
+export async function clientAnswersAreTyped(client: Client) {
+  const { messages, deliveries } = await client.contacts.data(1)
+  const { payload } = await client.deliveries.get(1, 1)
+  for (const { status } of messages) 'sent' satisfies typeof status
+  for (const delivery of deliveries) ({ type: 'contact.created' }) satisfies typeof delivery.payload
+  if (payload?.type === 'newsletter.sent') ({ subject: 'Hello' }) satisfies typeof payload.data
 }
 
 /** Never runs: checks that the guard narrows to its code. */

@@ -38,7 +38,7 @@ import {
 import { time } from '../routes/filters.ts'
 import { address, contact, contactBodies, contactKey, groupFilters, name } from './contact-bodies.ts'
 import { schemasOf } from './fields.ts'
-import { arrayOf, flag, id, input, nullable, ref, type Schema } from './schema.ts'
+import { anyFields, arrayOf, flag, id, input, nullable, ref, type Schema } from './schema.ts'
 import { sendingBodies } from './sending.ts'
 
 const { nameCharacters, descriptionCharacters, attributeCharacters, urlCharacters } = inputLimits
@@ -61,7 +61,7 @@ const eventInput = input<EventInput>(
   {
     type: { type: 'string', enum: hostEventTypes },
     data: {
-      type: 'object',
+      ...anyFields,
       description: `Data for the receivers. The event’s body has at most ${inputLimits.eventBytes} bytes.`,
     },
   },

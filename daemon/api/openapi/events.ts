@@ -1,7 +1,19 @@
 import { type Contact, type EventType, eventTypes, type List, type Tag, type Topic } from '../../../lib/index.ts'
 import { eventExample } from './examples.ts'
 import { email } from './fields.ts'
-import { arrayOf, id, type Operation, type Parameter, record, ref, type Schema, text, utc, uuid } from './schema.ts'
+import {
+  anyFields,
+  arrayOf,
+  id,
+  type Operation,
+  type Parameter,
+  record,
+  ref,
+  type Schema,
+  text,
+  utc,
+  uuid,
+} from './schema.ts'
 
 /** Documentation of an event. */
 interface EventDoc {
@@ -46,7 +58,7 @@ const deletedContact = record<{ contact: Pick<Contact, 'id' | 'uuid' | 'email'> 
 /** @param own The data of the events that mailkeep raises for its own mail. */
 function ownOrGiven(own: string): Schema {
   const description = `${own} An event of a host has the data that the caller of \`POST /events\` sent.`
-  return { type: 'object', description }
+  return { ...anyFields, description }
 }
 
 const events: Readonly<Record<EventType, EventDoc>> = {

@@ -35,6 +35,7 @@ import {
 } from '../../../lib/internal.ts'
 import { recordOf, schemasOf } from './fields.ts'
 import {
+  anyFields,
   arrayOf,
   count,
   fieldErrors,
@@ -170,7 +171,7 @@ export const recordSchemas = {
       description: 'null if mail to the address is allowed.',
     },
     history: { ...arrayOf(ref('HistoryEntry')), description: 'Newest first.' },
-    messages: { ...arrayOf({ type: 'object' }), description: 'Mails to the contact.' },
+    messages: { ...arrayOf(ref('Message')), description: 'Mails to the contact, newest first.' },
     enrolments: {
       ...arrayOf(ref('Enrolment')),
       description: 'The sequences that the contact is or was enrolled in.',
@@ -182,7 +183,7 @@ export const recordSchemas = {
   }),
   ContactDelivery: record({
     ...schemasOf(endpointDeliveryFields),
-    payload: { type: 'object', description: 'The event as sent, with null as `confirm_url`.' },
+    payload: { ...anyFields, description: 'The event as sent, with null as `confirm_url`.' },
   }),
   HistoryEntry: recordOf(historyFields),
   Suppression: recordOf(suppressionFields),

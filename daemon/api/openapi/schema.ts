@@ -115,6 +115,9 @@ export const fieldErrors: Schema = {
   additionalProperties: { ...arrayOf({ type: 'string' }), minItems: 1 },
 }
 
+/** An object with any fields. Without `additionalProperties`, generators of types take it for one without fields. */
+export const anyFields = { type: 'object', additionalProperties: true } as const
+
 export const text = { type: 'string' } as const
 export const flag = { type: 'boolean' } as const
 export const count = { type: 'integer', minimum: 0 } as const
