@@ -1,8 +1,8 @@
 import * as v from 'valibot'
-import { withAsciiDomain } from './ascii-domain.ts'
 import { type FieldErrors, invalid, invalidFields, type MailkeepError } from './errors.ts'
 import { readJson } from './json.ts'
 import { inputLimits } from './limits.ts'
+import { fold, withAsciiDomain } from './spelling.ts'
 import { lastMs } from './time.ts'
 import { unknownNameMessage, unknownNames } from './unknown-names.ts'
 
@@ -109,20 +109,6 @@ export function valuesByName<Output>(value: v.GenericSchema<unknown, Output>) {
     }
     return isValid ? values : NEVER
   })
-}
-
-/** Folds case for comparing names, addresses and searches: NFC, then simple lower case, in every script. */
-export function fold(text: string): string {
-  const composed = text.normalize('NFC')
-  const lower = composed.toLowerCase()
-  // Only for these two characters does the full lower case of JavaScript differ from the simple one.
-  return /[\u0130\u03a3]/.test(composed) ? simpleLowerCase(composed) : lower
-}
-
-function simpleLowerCase(text: string): string {
-  let folded = ''
-  for (const character of text) folded += character === '\u0130' ? 'i' : character.toLowerCase()
-  return folded
 }
 
 /**

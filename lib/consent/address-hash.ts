@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
-import { withUnicodeDomain } from '../ascii-domain.ts'
 import type { Context } from '../context.ts'
 import { type KeyStore, loadStoredKey } from '../sealing/stored-key.ts'
+import { withUnicodeDomain } from '../spelling.ts'
 
 /** Hashes addresses, so that an erased one can be recognised but not read. */
 export interface AddressHash {

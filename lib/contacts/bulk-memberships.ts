@@ -1,7 +1,7 @@
 /** Adds tags to many contacts, and many contacts to lists. */
 import { recordHistory } from '../consent/history.ts'
 import type { Tx } from '../context.ts'
-import { fold } from '../parse.ts'
+import { fold } from '../spelling.ts'
 import { ensureTags } from '../tags/operations.ts'
 import * as queries from './bulk-queries.ts'
 import { forgetRequests, type Joining, needsConfirmation, requestConfirmations } from './double-opt-in.ts'

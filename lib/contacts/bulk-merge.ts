@@ -1,7 +1,7 @@
 /** Merges the contacts of a batch that have the same e-mail address. See `bulk.ts`. */
 import { invalid, isMailkeepError, type MailkeepError } from '../errors.ts'
 import { inputLimits } from '../limits.ts'
-import { fold } from '../parse.ts'
+import { fold } from '../spelling.ts'
 import { type Attributes, changeAttributes } from './attributes.ts'
 import { tooMany } from './limits.ts'
 import type { ContactTexts, NewContact } from './schema.ts'

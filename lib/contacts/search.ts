@@ -10,7 +10,7 @@ import {
   type JobResult,
   replaceState,
 } from '../jobs/operations.ts'
-import { fold } from '../parse.ts'
+import { fold } from '../spelling.ts'
 import { transact } from '../storage/transaction.ts'
 
 /** Separates name and e-mail, so that no search matches across both. `searchTerm` removes it from both of them. */

@@ -1,6 +1,7 @@
 /** Part of mailkeep/ses: verifies sender addresses with Amazon SES. Loads the AWS SDK at the first request. */
-import { withAsciiDomain } from '../ascii-domain.ts'
+
 import { invalid } from '../errors.ts'
+import { withAsciiDomain } from '../spelling.ts'
 import { maxTimerMs } from '../time.ts'
 import { refuseUnknownNames } from '../unknown-names.ts'
 import type { IdentityProvider, IdentityStatus } from './schema.ts'

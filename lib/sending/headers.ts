@@ -1,6 +1,7 @@
 /** The headers of bulk mail. */
-import { withAsciiDomain } from '../ascii-domain.ts'
+
 import { unsubscribeHeaders } from '../consent/links.ts'
+import { withAsciiDomain } from '../spelling.ts'
 
 export interface MailHeadersInput {
   /** UUID of the message. */

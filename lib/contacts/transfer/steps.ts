@@ -1,7 +1,7 @@
 /** The steps of an import in each batch, besides saving the contacts. */
 import { recordHistory } from '../../consent/history.ts'
 import { now, type Tx } from '../../context.ts'
-import { fold } from '../../parse.ts'
+import { fold } from '../../spelling.ts'
 import { findTagsByName } from '../../tags/operations.ts'
 import { noAttributes } from '../attributes.ts'
 import type { BatchSteps, SavedContacts } from '../bulk.ts'

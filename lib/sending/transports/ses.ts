@@ -1,7 +1,8 @@
 /** Sends mail with Amazon SES. Part of mailkeep/ses. */
-import { withAsciiDomain } from '../../ascii-domain.ts'
+
 import { checkSesOptions, loadSesSdk, type SesClient, type SesOptions } from '../../identities/ses.ts'
 import { withoutAddresses } from '../../logger.ts'
+import { withAsciiDomain } from '../../spelling.ts'
 import { timeLimit } from '../../time-limit.ts'
 import { type MailMessage, type MailOutcome, type MailTransport, UncertainError } from '../transport.ts'
 import { composeMail } from './nodemailer.ts'
