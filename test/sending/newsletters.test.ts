@@ -291,6 +291,30 @@ onEveryDatabase('a newsletter', (open) => {
     assert.equal(status, 'sent')
   })
 
+  test('stores nothing that names a contact who was erased while its mail was handed over', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { list, ids } = await addAudience(mail, 3)
+    mail.transport.reply = async ({ to }) => {
+      const at = ids.findIndex((_, n) => emailOf(n + 1) === to.email)
+      await acme.contacts.delete(ids[at]!)
+      return (['sent', 'permanent', 'uncertain'] as const)[at]!
+    }
+    const newsletter = await addNewsletter(mail, { lists: [list.id] })
+    await acme.newsletters.send(newsletter.id)
+    await mail.run()
+    const { data } = await acme.newsletters.messages(newsletter.id)
+    assert.deepEqual(
+      data.map(({ status, contact_id, error, provider_message_id }) => [
+        status,
+        contact_id,
+        error,
+        provider_message_id,
+      ]),
+      ['sent', 'failed', 'uncertain'].map((status) => [status, null, null, null]),
+    )
+  })
+
   test('raises newsletter.sent once, when every message is final', async (t) => {
     const events: string[] = []
     const mail = await openMail(t, { onEvent: ({ type }) => events.push(type) }, open)
