@@ -255,6 +255,14 @@ onEveryDatabase('a list with double opt-in', (open) => {
     assert.equal(await confirm(mk, second!), true)
   })
 
+  test('takes the address that got the link also when it is spelled with other letters since', async (t) => {
+    const mk = await openNews(open, t)
+    const { contact } = await mk.acme.contacts.addToList(mk.list.id, { email })
+    await mk.acme.contacts.changeEmail(contact.id, { email: email.toUpperCase() })
+    assert.equal(await confirm(mk, mk.asked()[0]!), true)
+    assert.equal(await mk.isMember(), true)
+  })
+
   test('enrols a contact that had unsubscribed in the sequences of the list', async (t) => {
     const mk = await openNews(open, t)
     const { acme, list, asked } = mk

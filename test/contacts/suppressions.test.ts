@@ -40,6 +40,19 @@ onEveryDatabase('an erased and suppressed address', (open) => {
     assert.ok((await contacts.upsert({ email })).created)
   })
 
+  test('is still suppressed and readable for other clients', async (t) => {
+    const { mailkeep, acme } = await open(t, { start: false })
+    const other = mailkeep.forClient((await mailkeep.clients.create({ name: 'Other' })).id)
+    const { suppression } = await other.suppressions.create({ email })
+    for (const suppress of [false, true]) {
+      const { contact } = await acme.contacts.upsert({ email })
+      await acme.contacts.delete(contact.id, { suppress })
+      assert.deepEqual((await other.suppressions.list()).data, [suppression])
+      assert.equal((await acme.suppressions.list()).data.length, suppress ? 1 : 0)
+    }
+    assert.equal((await other.contacts.upsert({ email })).created, true)
+  })
+
   test('does not stay readable in a suppression, with or without a hash of it', async (t) => {
     const { acme, count } = await open(t, { start: false })
     for (const suppress of [false, true]) {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { isMailkeepError } from '../../lib/index.ts'
 import { test } from '../support/databases.ts'
-import { addAudience, content, emailOf, type OpenedMail, openMail } from '../support/mail-harness.ts'
-import { dayMs, hourMs, onEveryDatabase } from '../support/webhook-harness.ts'
+import { addAudience, content, emailOf, type OpenedMail, openAnother, openMail } from '../support/mail-harness.ts'
+import { dayMs, hourMs, onEveryDatabase, until } from '../support/webhook-harness.ts'
 
 const daySeconds = 86_400
 
@@ -243,6 +243,36 @@ onEveryDatabase('a sequence', (open) => {
     await mail.acme.identities.add({ email: 'news@acme.example' })
     await mail.run()
     assert.deepEqual(subjectsTo(mail, 'ada@example.org'), ['One'])
+  })
+
+  test('continues with the next step when a process died while it handed over a mail, and does not repeat that mail', async (t) => {
+    const first = await openMail(t, {}, open)
+    const { acme } = first
+    const { list } = await addAudience(first, 0)
+    const { id, steps } = await acme.sequences.create({
+      ...{ name: 'Welcome', list_id: list.id },
+      steps: [step('One', 0), step('Two', 2)],
+    })
+    const handedOver = new Promise<void>((resolve) => {
+      first.transport.reply = () => {
+        resolve()
+        return new Promise(() => {}) // the process dies before the answer
+      }
+    })
+    await acme.contacts.addToList(list.id, { email: 'ada@example.org' })
+    void first.run().catch(() => {})
+    await handedOver
+    first.advance(hourMs)
+    const second = await openAnother(t, first, first.clock.read)
+    // The first process is not really dead: while it looks at its own leases, it locks them for a moment.
+    await until('the step is past', async () => {
+      await second.run()
+      return (await acme.sequences.enrolments(id)).data[0]!.next_step_id === steps[1]!.id
+    })
+    first.advance(2 * dayMs)
+    await second.run()
+    assert.deepEqual(subjectsTo(second, 'ada@example.org'), ['Two'])
+    assert.equal((await acme.sequences.enrolments(id)).data[0]!.status, 'completed')
   })
 
   test('refuses steps whose templates are wrong', async (t) => {

@@ -4,6 +4,7 @@ import type { TestContext } from 'node:test'
 import { test } from '../support/databases.ts'
 import {
   addEndpoint,
+  attempted,
   copies,
   moment,
   newest,
@@ -11,6 +12,7 @@ import {
   onSharedDatabases,
   openManualReceiver,
   openReceiver,
+  openSecondInstance,
   type Reply,
   raise,
   secondMs,
@@ -99,6 +101,36 @@ onSharedDatabases('while requests are in flight', (open) => {
     await expectInFlight(12)
     answer(200, 5)
     await expectInFlight(12)
+  })
+
+  test('an endpoint whose last attempt failed has one of them after a restart', async (t) => {
+    const first = await open(t)
+    const { receiver, answers } = await openManualReceiver(t)
+    const marker = await addEndpoint(first, (await openReceiver(t)).url(), 'sequence.completed')
+    const { id } = await addEndpoint(first, receiver.url())
+    await raise(first)
+    await receiver.count(1)
+    answers[0]!(500)
+    await attempted(first, id, 1)
+    await first.mailkeep.close()
+    await copies(first, 20, 'pending')
+    const second = await openSecondInstance(t, first)
+    await receiver.count(2)
+    await raise(second, {}, 'sequence.completed')
+    await withStatus(second, marker.id, 'success')
+    assert.equal(receiver.received.length, 2)
+  })
+
+  test('a delivery that is put on hold stays so when its attempt fails, although its endpoint is active again', async (t) => {
+    const mk = await open(t)
+    const { receiver, answers } = await openManualReceiver(t)
+    const { id } = await addEndpoint(mk, receiver.url())
+    await raise(mk)
+    await receiver.count(1)
+    for (const active of [false, true]) await mk.acme.webhooks.updateEndpoint(id, { active })
+    answers[0]!(500)
+    const { status, next_attempt_at } = await attempted(mk, id, 1)
+    assert.deepEqual([status, next_attempt_at], ['held', null])
   })
 
   test('an endpoint with a time-out has one at a time until it answers', async (t) => {
