@@ -90,6 +90,7 @@ onEveryDatabase('a list with double opt-in', (open) => {
     const [third] = asked()
     clock.advance(31 * dayMs)
     assert.equal(await confirm(mk, third!), false)
+    await assert.rejects(acme.contacts.confirm(list.id, { email }), { code: 'not_found' })
     await add()
     assert.equal(asked().length, 1, 'after the link has expired a post asks again')
   })

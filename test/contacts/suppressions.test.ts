@@ -53,6 +53,13 @@ onEveryDatabase('an erased and suppressed address', (open) => {
     assert.equal((await other.contacts.upsert({ email })).created, true)
   })
 
+  test('does not keep other contacts from being stored one by one', async (t) => {
+    const { acme } = await open(t, { start: false })
+    const { contact } = await acme.contacts.upsert({ email })
+    await acme.contacts.delete(contact.id, { suppress: true })
+    assert.equal((await acme.contacts.upsert({ email: 'bob@example.org' })).created, true)
+  })
+
   test('does not stay readable in a suppression, with or without a hash of it', async (t) => {
     const { acme, count } = await open(t, { start: false })
     for (const suppress of [false, true]) {

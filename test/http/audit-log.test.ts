@@ -70,6 +70,14 @@ overHttp('the audit log', (open) => {
     assert.doesNotMatch(JSON.stringify(body), /mine|Ann|example/)
   })
 
+  test('has one entry for a saved contact that gets a tag, and none when it has the tag', async (t) => {
+    const { client } = await open(t)
+    for (const tags of [undefined, ['VIP'], ['VIP']]) {
+      await client.contacts.upsert({ email: 'cleo@example.org', ...(tags && { tags }) })
+    }
+    assert.equal((await client.auditLog.list({ type: 'contact.updated' })).data.length, 1)
+  })
+
   test('has no entry for an update without a field', async (t) => {
     const service = await open(t)
     const { data } = service

@@ -139,6 +139,20 @@ onEveryDatabase('a sequence', (open) => {
     assert.deepEqual(mail.mailed(), ['b@example.org', 'e@example.org'], 'by hand, without the list')
   })
 
+  test('leaves a contact at its step who is enrolled again while it is on its way', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { ids } = await addAudience(mail, 1)
+    const { id } = await acme.sequences.create({ name: 'Course', steps: [step('One', 0), step('Two', 1)] })
+    const enrol = () => acme.sequences.enrol(id, { contact_id: ids[0]! })
+    await enrol()
+    await mail.run()
+    const [before] = (await acme.sequences.enrolments(id)).data
+    assert.deepEqual(await enrol(), before)
+    await passDays(mail, 2)
+    assert.deepEqual(subjectsTo(mail, emailOf(1)), ['One', 'Two'])
+  })
+
   test('takes a step that is added later, and leaves out one that is removed', async (t) => {
     const mail = await openMail(t, {}, open)
     const { acme } = mail

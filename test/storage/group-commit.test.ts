@@ -168,11 +168,12 @@ describe('group commit', () => {
     const ignoring: Work<string> = async (tx) => {
       await insert('a')(tx)
       await insert('b')(tx).catch(() => {})
+      await insert('d')(tx).catch(() => {}) // it would be committed alone
       return 'done'
     }
     const works = [ignoring, insert('c')]
     assert.deepEqual(await Promise.all(works.map((work) => group.write(work))), ['done', 'c'])
-    assert.deepEqual(rows(), ['a', 'b', 'c'])
+    assert.deepEqual(rows(), ['a', 'b', 'c', 'd'])
   })
 
   test('a write that fails before it changes anything does not make the others run again', async () => {

@@ -137,6 +137,18 @@ onSharedDatabases('the URL guard', (open) => {
     assert.equal((await mk.acme.webhooks.getEndpoint(id)).consecutive_failures, 1)
   })
 
+  test('fails a delivery without another attempt that was redelivered while its host was looked up', async (t) => {
+    const lookups: ((addresses: string[]) => void)[] = []
+    const mk = await openGuarded(open, t, () => new Promise((resolve) => lookups.push(resolve)))
+    const { id } = await addEndpoint(mk, 'https://hook.example/')
+    await raise(mk)
+    await until('the host is looked up', () => lookups.length === 1)
+    await mk.acme.webhooks.redeliver(id, (await newest(mk, id)).id)
+    lookups[0]!(['10.0.0.1'])
+    assert.equal((await withStatus(mk, id, 'failed')).attempts, 0)
+    assert.equal(lookups.length, 1)
+  })
+
   test('checks a stored URL again: an invalid row is never called', async (t) => {
     const receiver = await openReceiver(t)
     const mk = await openGuarded(open, t, async () => ['127.0.0.1'])
