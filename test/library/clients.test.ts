@@ -51,6 +51,25 @@ onEveryDatabase('clients', (open) => {
     assert.equal(await count(`mailkeep_contact where email like '%@example.org'`), 0)
   })
 
+  test('are deleted without an effect on the endpoints and tokens of others', async (t) => {
+    const { mailkeep, acme, acmeId } = await open(t, { start: false })
+    const other = await mailkeep.clients.create({ name: 'Other' })
+    const { id } = await addEndpoint({ acme }, 'https://hook.example/')
+    const { token } = await mailkeep.tokens.create({ clientId: acmeId, role: 'member' })
+    await mailkeep.clients.delete(other.id)
+    assert.equal((await acme.webhooks.getEndpoint(id)).active, true)
+    assert.equal((await mailkeep.tokens.authenticate(token))?.clientId, acmeId)
+  })
+
+  test('have tokens that end at their time to the millisecond, also just after a use', async (t) => {
+    const { mailkeep, acmeId, clock } = await open(t, { start: false })
+    const { token } = await mailkeep.tokens.create({ clientId: acmeId, role: 'member', expiresInMs: 60_000 })
+    clock.advance(59_999)
+    assert.ok(await mailkeep.tokens.authenticate(token))
+    clock.advance(1)
+    assert.equal(await mailkeep.tokens.authenticate(token), undefined)
+  })
+
   test('show when a token was used also after the clock was set back', async (t) => {
     const { mailkeep, acmeId, clock } = await open(t)
     const { token } = await mailkeep.tokens.create({ clientId: acmeId, role: 'member' })
