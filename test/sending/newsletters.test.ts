@@ -270,10 +270,10 @@ onEveryDatabase('a newsletter', (open) => {
     )
   })
 
-  test('skips contacts who unsubscribed, were erased or left its list or topic before their message', async (t) => {
+  test('skips contacts who unsubscribed, were erased or suppressed, or left its list or topic before their message', async (t) => {
     const mail = await openMail(t, { connections: 1 }, open)
-    const { acme } = mail
-    const { list, ids } = await addAudience(mail, 5)
+    const { acme, mailkeep } = mail
+    const { list, ids } = await addAudience(mail, 6)
     const topic = await acme.topics.create(list.id, { name: 'Tips' })
     for (const id of ids) await acme.contacts.subscribeToTopic(id, topic.id)
     const newsletter = await addNewsletter(mail, { lists: [list.id], topics: [topic.id] })
@@ -282,12 +282,16 @@ onEveryDatabase('a newsletter', (open) => {
     await acme.contacts.delete(ids[1]!)
     await acme.contacts.removeFromList(list.id, ids[2]!)
     await acme.contacts.unsubscribeFromTopic(ids[3]!, topic.id)
+    await acme.suppressions.create({ email: emailOf(5) })
+    const other = mailkeep.forClient((await mailkeep.clients.create({ name: 'Other' })).id)
+    await other.suppressions.create({ email: emailOf(6) })
     await mail.run()
-    assert.deepEqual(mail.mailed(), [emailOf(5)])
+    assert.deepEqual(mail.mailed(), [emailOf(6)])
     const { data } = await acme.newsletters.messages(newsletter.id, { status: 'skipped' })
-    assert.deepEqual(data.map(({ reason }) => reason).sort(), ['erased', 'left_list', 'left_topic', 'unsubscribed'])
+    const reasons = ['erased', 'left_list', 'left_topic', 'suppressed', 'unsubscribed']
+    assert.deepEqual(data.map(({ reason }) => reason).sort(), reasons)
     const { counts, status } = await acme.newsletters.get(newsletter.id)
-    assert.deepEqual(counts, { recipients: 5, pending: 0, sent: 1, failed: 0, skipped: 4, uncertain: 0 })
+    assert.deepEqual(counts, { recipients: 6, pending: 0, sent: 1, failed: 0, skipped: 5, uncertain: 0 })
     assert.equal(status, 'sent')
   })
 

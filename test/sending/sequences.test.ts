@@ -110,6 +110,20 @@ onEveryDatabase('a sequence', (open) => {
     await acme.contacts.batch([{ op: 'upsert', email: 'b@example.org', lists: [list.id] }])
     await mail.run()
     assert.deepEqual(mail.mailed(), ['a@example.org', 'b@example.org'])
+    assert.equal((await acme.sequences.enrolments(id)).data.length, 2)
+  })
+
+  test('skips its steps while the address of a contact is suppressed', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { list } = await addAudience(mail, 0)
+    await acme.sequences.create({ name: 'Welcome', list_id: list.id, steps: [step('One', 0), step('Two', 2)] })
+    await acme.contacts.addToList(list.id, { email: emailOf(1) })
+    const { suppression } = await acme.suppressions.create({ email: emailOf(1) })
+    await mail.run()
+    await acme.suppressions.delete(suppression.id)
+    await passDays(mail, 3)
+    assert.deepEqual(subjectsTo(mail, emailOf(1)), ['Two'])
   })
 
   test('stops for contacts who unsubscribe, leave its list, are erased or are stopped by hand', async (t) => {
