@@ -53,11 +53,13 @@ onEveryDatabase('an erased and suppressed address', (open) => {
     assert.equal((await other.contacts.upsert({ email })).created, true)
   })
 
-  test('does not keep other contacts from being stored one by one', async (t) => {
+  test('cannot be taken by another contact, but keeps none from being stored', async (t) => {
     const { acme } = await open(t, { start: false })
     const { contact } = await acme.contacts.upsert({ email })
     await acme.contacts.delete(contact.id, { suppress: true })
-    assert.equal((await acme.contacts.upsert({ email: 'bob@example.org' })).created, true)
+    const { contact: bob, created } = await acme.contacts.upsert({ email: 'bob@example.org' })
+    assert.equal(created, true)
+    await assert.rejects(acme.contacts.changeEmail(bob.id, { email: email.toUpperCase() }), isRefused)
   })
 
   test('does not stay readable in a suppression, with or without a hash of it', async (t) => {

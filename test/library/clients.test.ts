@@ -24,7 +24,7 @@ onEveryDatabase('clients', (open) => {
   })
 
   test('are deleted with their tokens, their deliveries in flight and all personal data', async (t) => {
-    const opened = await open(t)
+    const opened = await open(t, { webhooks: { timeoutSeconds: 60 } }) // longer than the test waits
     const { mailkeep, acme, acmeId, count } = opened
     const hanging = await openReceiver(t, 'hang')
     await addEndpoint(opened, hanging.url())
@@ -38,7 +38,11 @@ onEveryDatabase('clients', (open) => {
 
     await mailkeep.clients.delete(acmeId)
     assert.equal(await mailkeep.tokens.authenticate(token), undefined)
-    await gone // the attempt in flight was aborted: this receiver never answers
+    let isGone = false
+    void gone.then(() => {
+      isGone = true
+    })
+    await until('the attempt in flight is aborted: this receiver never answers', () => isGone)
     for (const table of ['contact', 'delivery', 'event', 'list', 'token', 'endpoint', 'contact_list']) {
       await until(`no ${table} is left`, async () => {
         return (await count(`mailkeep_${table} where client_id = ?`, acmeId)) === 0 || undefined
