@@ -185,6 +185,7 @@ consoleTest('a drop beside the field, or without a file, changes nothing', async
   await visit('/console/import')
   await chooseFile(page, 'people.csv', 'email\nada@example.org\n')
   await page.getByRole('cell', { name: 'ada@example.org' }).waitFor()
+  await page.getByRole('button', { name: 'Start' }).waitFor()
   const isRefused = (selector: string, file: boolean) =>
     page.evaluate(`(() => {
       const dataTransfer = new DataTransfer()
