@@ -10,6 +10,8 @@ const { CaptureTag, Drop, EchoTag, Liquid, Parser, Token, Tokenizer, TypeGuards,
 
 export type { Template }
 
+export type Format = 'html' | 'text'
+
 /** Maximum length of a template, in UTF-16 code units. */
 const maxTemplateCharacters = 500_000
 
@@ -38,19 +40,19 @@ const options = {
 const fileTags = ['include', 'render', 'layout', 'block']
 
 /**
- * Html that an output shows as it is: of a `capture`, or of a filter that escapes. Other filters and conditions read its
- * text instead. They make a text of it, which is escaped.
+ * A text that an output shows in another form: the html of a `capture` or of a filter that escapes, or the lines of
+ * `newline_to_br`. Other filters and conditions read its text instead. They make a text of it, which html escapes.
  */
-class ShownHtml extends Drop {
-  readonly html: string
+class ShownText extends Drop {
+  readonly shown: unknown
   // Templates read these two as they do of a text.
   readonly size: number
   readonly length: number
   readonly #text: string
 
-  constructor(html: string, text: string = html) {
+  constructor(shown: unknown, text: string) {
     super()
-    this.html = html
+    this.shown = shown
     this.size = text.length
     this.length = text.length
     this.#text = text
@@ -63,35 +65,42 @@ class ShownHtml extends Drop {
   override toString(): string {
     return this.#text
   }
+
+  toJSON(): string {
+    return this.#text
+  }
 }
 
 class CaptureHtml extends CaptureTag {
   override *render(ctx: Context): Generator<unknown, void, string> {
     yield* super.render(ctx)
     const scope = ctx.bottom()
-    scope[this.variable] = new ShownHtml(scope[this.variable])
+    const html = scope[this.variable]
+    scope[this.variable] = new ShownText(html, html)
   }
 }
 
-/** Shows a capture as an output does. Liquid's own tag makes a text of it, which is escaped again. */
-class EchoHtml extends EchoTag {
+/** Shows a value as an output does. Liquid's own tag makes a text of it first. */
+class EchoShown extends EchoTag {
   override *render(ctx: Context, emitter: Emitter): Generator<unknown, void, unknown> {
     const { value } = this as unknown as { value?: liquidjs.Value }
-    const shown = yield value?.value(ctx, false)
-    if (shown instanceof ShownHtml) emitter.write(shown.html)
+    const result = yield value?.value(ctx, false)
+    if (result instanceof ShownText) emitter.write(result.shown)
     else yield* super.render(ctx, emitter)
   }
 }
 
-const escapeValue = filters.escape as (this: unknown, value: unknown) => string
-
-const escaping = {
-  outputEscape(this: unknown, value: unknown) {
-    return value instanceof ShownHtml ? value.html : escapeValue.call(this, value)
-  },
-}
-
 type Filter = (this: unknown, ...inputs: unknown[]) => unknown
+
+const escapeValue = filters.escape as Filter
+
+/** What Liquid does with the value of each output. */
+const outputFilters: Readonly<Record<Format, Filter>> = {
+  html(value) {
+    return value instanceof ShownText ? value.shown : escapeValue.call(this, value)
+  },
+  text: (value) => (value instanceof ShownText ? value.shown : value),
+}
 
 /** Filters that escape for html. An output with one of them is not escaped a second time. */
 const escapingFilters = ['escape', 'escape_once', 'xml_escape']
@@ -99,33 +108,37 @@ const escapingFilters = ['escape', 'escape_once', 'xml_escape']
 function escapeOnce(liquid: liquidjs.Liquid): void {
   for (const name of escapingFilters) {
     const filter = liquid.filters[name] as Filter
-    liquid.registerFilter(name, function* (this: unknown, ...inputs): Generator<unknown, ShownHtml, string> {
-      return new ShownHtml(yield filter.apply(this, inputs))
+    liquid.registerFilter(name, function* (this: unknown, ...inputs): Generator<unknown, ShownText, string> {
+      const html = yield filter.apply(this, inputs)
+      return new ShownText(html, html)
     })
   }
 }
 
-/** Liquid's own filter makes a text, and its `<br />` would be escaped. */
-function escapeBeforeBreaks(liquid: liquidjs.Liquid): void {
+/**
+ * Lets outputs show the lines of `newline_to_br`: html with its `<br />`, which would be escaped, and a text without it,
+ * because a text has no tags. Other filters read the `<br />` in both, as in `newline_to_br | split: '<br />'`.
+ */
+function showLines(liquid: liquidjs.Liquid, format: Format): void {
   const { newline_to_br: breakLines } = liquid.filters as Readonly<Record<'newline_to_br', Filter>>
-  liquid.registerFilter('newline_to_br', function* (this: unknown, value): Generator<unknown, ShownHtml, string> {
-    const html = value instanceof ShownHtml ? value.html : escapeValue.call(this, value)
-    return new ShownHtml(yield breakLines.call(this, html), yield breakLines.call(this, value))
+  const show = outputFilters[format]
+  liquid.registerFilter('newline_to_br', function* (this: unknown, value): Generator<unknown, ShownText, string> {
+    const shown = show.call(this, value)
+    return new ShownText(
+      format === 'html' ? yield breakLines.call(this, shown) : shown,
+      yield breakLines.call(this, value),
+    )
   })
 }
 
-function createEngine(isHtml: boolean): liquidjs.Liquid {
-  const liquid = new Liquid(isHtml ? { ...options, ...escaping } : options)
-  if (isHtml) {
-    liquid.registerTag('capture', CaptureHtml)
-    liquid.registerTag('echo', EchoHtml)
-  }
+function createEngine(format: Format): liquidjs.Liquid {
+  const liquid = new Liquid({ ...options, outputEscape: outputFilters[format] as (value: unknown) => string })
+  liquid.registerTag('echo', EchoShown)
+  if (format === 'html') liquid.registerTag('capture', CaptureHtml)
   for (const tag of fileTags) delete liquid.tags[tag]
   boundWork(liquid)
-  if (isHtml) {
-    escapeOnce(liquid)
-    escapeBeforeBreaks(liquid)
-  } else liquid.registerFilter('newline_to_br', (value) => value) // a text has no tags
+  if (format === 'html') escapeOnce(liquid)
+  showLines(liquid, format)
   // Liquid's own limits do not count what a template writes. This emitter does, also inside `capture`.
   const { renderer } = liquid
   const renderTemplates = renderer.renderTemplates.bind(renderer)
@@ -157,8 +170,7 @@ function toText(value: unknown): string {
 }
 
 /** `html` escapes every output that has no `raw` filter; `text` escapes nothing. */
-const engines = { html: createEngine(true), text: createEngine(false) } as const
-export type Format = keyof typeof engines
+const engines = { html: createEngine('html'), text: createEngine('text') } as const
 
 /** @throws Error The template is wrong, too long, or has too many tags. */
 export function parseTemplate(format: Format, source: string): Template[] {

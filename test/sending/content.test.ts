@@ -191,6 +191,21 @@ describe('content', () => {
     assert.equal(raw, '<p>A & B<br />\n<i>Street</i> 1<br />\nRome')
     const { text } = rendered({ text: `${link} {{ contact.attributes.street | newline_to_br }}` }, { attributes })
     assert.ok(text.endsWith(` ${attributes.street}`), 'a text has no tags')
+    const echoed = `${link} {% assign s = contact.attributes.street | newline_to_br %}{% echo s %}`
+    assert.equal(rendered({ text: echoed }, { attributes }).text, text)
+  })
+
+  test('other filters find the tags of newline_to_br, also in a text', () => {
+    const attributes = { street: 'Street 1\nRome' }
+    const street = 'contact.attributes.street | newline_to_br | strip_newlines'
+    const split = `{% assign lines = ${street} | split: '<br />' %}{{ lines | join: ', ' }}`
+    for (const output of [split, `{{ ${street} | replace: '<br />', ', ' }}`]) {
+      const written = rendered({ html: `${link} ${output}`, text: `${link} ${output}` }, { attributes })
+      const made = rendered({ html: `${link} ${output}` }, { attributes })
+      for (const text of [written.html, written.text, made.text]) assert.ok(text.endsWith(' Street 1, Rome'), text)
+    }
+    const asJson = '{% capture c %}A"B{% endcapture %}{{ c | json | raw }}'
+    assert.equal(rendered({ html: asJson }).html, '"A\\"B"')
   })
 
   test('a missing text has the rows of a table on lines of their own, and spaces between its cells', () => {
