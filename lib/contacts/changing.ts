@@ -51,7 +51,7 @@ export async function changeEmail(ctx: Context, key: ContactKey, input: EmailInp
     // Not locked: two contacts that exchange their addresses would deadlock.
     const holder = await queries.findIdByEmail(tx, { client_id: tx.clientId, email_key })
     if (holder && holder.id !== stored.id) throw invalid('email', 'Another contact has this e-mail address.')
-    const updated = email !== stored.email
+    const updated = email !== stored.email || !holder // an upgrade may have left the contact without the key
     if (updated) {
       await refuseErased(tx, email_key)
       const search = searchText(stored.name, email)

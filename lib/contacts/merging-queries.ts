@@ -52,3 +52,11 @@ export const findMerged = statement({ client_id: int, contact_id: int, uuid: tex
     .where('client_id', '=', p.client_id)
     .where('uuid', '=', p.uuid),
 )
+
+/** Gives a contact the key of its address, unless another contact has it. */
+export const takeKey = statement.affected(
+  { client_id: int, id: int, email_key: text },
+  (_, p) => sql`update mailkeep_contact set email_key = ${p.email_key}
+    where client_id = ${p.client_id} and id = ${p.id} and not exists (select 1 from mailkeep_contact as other
+      where other.client_id = ${p.client_id} and other.email_key = ${p.email_key})`,
+)

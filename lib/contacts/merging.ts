@@ -8,7 +8,7 @@ import { moveResultsOfContact } from '../idempotency/operations.ts'
 import { type BatchStep, inBatches } from '../jobs/batches.ts'
 import { type JobHandlers, runInTwoPasses } from '../jobs/operations.ts'
 import { findLists } from '../lists/operations.ts'
-import { closedObject, parse } from '../parse.ts'
+import { closedObject, foldAddress, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { moveEventsOfContact } from '../webhooks/deletion.ts'
 import { findEventEndpoints, raise } from '../webhooks/outbox.ts'
@@ -58,6 +58,7 @@ export async function mergeContact(ctx: Context, key: ContactKey, input: MergeIn
     keepCreations(tx, [id])
     if (!isUnsubscribed) keepUnsubscriptions(tx, [id]) // otherwise the target shows it
     await deleteSource(tx, source, targetId)
+    await takeKey(tx, source, target)
     await audit(tx, 'contact.deleted', id)
     await audit(tx, 'contact.updated', targetId)
     if (isUnsubscribed) {
@@ -91,6 +92,12 @@ async function mergeValues(tx: Tx, source: StoredContact, target: StoredContact)
   for (const name of textNames) if (target[name] === '') texts[name] = source[name]
   const merged = changeAttributes(readAttributes(source.attributes), readAttributes(target.attributes))
   await saveChanges(tx, target, texts, writeAttributes(merged))
+}
+
+/** Gives the target the key of its address if the source had it. An upgrade leaves such contacts: see `addressKeys`. */
+async function takeKey(tx: Tx, source: StoredContact, { id, email }: StoredContact): Promise<void> {
+  const email_key = foldAddress(email)
+  if (email_key === foldAddress(source.email)) await mergeQueries.takeKey(tx, { client_id: tx.clientId, id, email_key })
 }
 
 /** @returns The events of the tags, lists and topics that the target did not have. */

@@ -241,7 +241,7 @@ for (const [name, openPlace, options] of [
       })
     const stored = [
       ...[unicode('ada'), unicode('bob'), ascii('bob'), 'carl@ＢÜＣＨＥＲ.example', unicode('carl')],
-      ...['ü@example.org', unicode('eve')],
+      ...['ü@example.org', unicode('eve'), unicode('gus'), ascii('gus')],
     ]
     const old = await open(before)
     const { client } = (await old.clients.bootstrap())!
@@ -311,9 +311,15 @@ for (const [name, openPlace, options] of [
     await mailkeep.deliverDue()
     assert.deepEqual(
       sent.sort(),
-      [stored[0], stored[3], stored[4], stored[5]].sort(),
+      [0, 3, 4, 5, 7, 8].map((at) => stored[at]).sort(),
       'both contacts of bob are suppressed',
     )
+
+    await contacts.merge(4, { into: 5 })
+    assert.equal(await idOf(ascii('carl')), 5, 'a merge gives the address to the contact that stays')
+    await contacts.delete(9)
+    await contacts.changeEmail(8, { email: unicode('gus') })
+    assert.equal(await idOf(ascii('gus')), 8, 'a contact may be given its own address')
 
     await contacts.delete(2)
     assert.equal((await suppressions.list()).data.length, 3, 'the other contact of bob is still suppressed')
