@@ -30,10 +30,10 @@ function fatal(code: string, message: string): Buffer {
 }
 
 /** Opens a pooler that refuses the settings of connections. @returns The URL of a database through it. */
-async function openRefusingPooler(t: TestContext): Promise<string> {
+async function openRefusingPooler(t: TestContext, code: string, message: string): Promise<string> {
   const server = createServer((socket) => {
     socket.on('error', () => {})
-    socket.once('data', () => socket.end(fatal('08P01', 'unsupported startup parameter: statement_timeout')))
+    socket.once('data', () => socket.end(fatal(code, message)))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -50,7 +50,11 @@ async function assertPoolerNamed(url: string, code: string, options: PostgresOpt
 
 onPostgres('a pooler for which mailkeep lacks the option', () => {
   test('is named if it refuses the settings of connections', async (t) => {
-    await assertPoolerNamed(await openRefusingPooler(t), 'unavailable')
+    for (const [code, message] of [
+      ['08P01', 'unsupported startup parameter: statement_timeout'], // PgBouncer
+      ['0A000', 'Feature not supported: RDS Proxy currently doesn’t support command-line options.'],
+    ] as const)
+      await assertPoolerNamed(await openRefusingPooler(t, code, message), 'unavailable')
   })
 
   test('is named if it drops the settings of connections', async (t) => {

@@ -80,6 +80,7 @@ export function cannotOpen(error: unknown): unknown {
   if (error instanceof MailkeepError) return error
   const { message, code } = error as { message?: string; code?: string }
   const reason = message || code
-  const remedy = /unsupported startup parameter/.test(String(reason)) ? `. A pooler refused it: ${poolerRemedy}.` : ''
+  const isRefusal = /unsupported startup parameter|command-line options/.test(String(reason)) // of PgBouncer, RDS Proxy
+  const remedy = isRefusal ? ` (a pooler refused it: ${poolerRemedy})` : ''
   return new MailkeepError('unavailable', `The database cannot be opened: ${reason}${remedy}`, { cause: error })
 }
