@@ -33,5 +33,5 @@ export class ErrorLog {
 }
 
 function textOf(error: unknown): string {
-  return error instanceof Error ? `${error.message}: ${textOf(error.cause ?? '')}` : String(error)
+  return error instanceof Error ? `${error.message}: ${error.cause}` : String(error)
 }
