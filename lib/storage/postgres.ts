@@ -26,9 +26,9 @@ export interface PostgresOptions {
   /** Maximum connections of the pool, default 10. Notifications use one more. A host's pool keeps its own maximum. */
   readonly connections?: number | undefined
   /**
-   * Whether a pooler in transaction mode (PgBouncer, Supavisor, RDS Proxy) is between mailkeep and the server. Then
-   * mailkeep uses no prepared statements and no session settings, and sees the commits of other processes only by
-   * polling.
+   * Whether a pooler (PgBouncer, Supavisor, RDS Proxy) is between mailkeep and the server. Then mailkeep uses no prepared
+   * statements and no session settings, and sees the commits of other processes only by polling. A pooler in session
+   * mode needs this too if it refuses or drops the settings of connections.
    */
   readonly pooler?: boolean | undefined
 }
