@@ -106,7 +106,7 @@ export const findSuppression = statement(addressKey, (db, p) =>
 export const findContactOfAddress = statement({ client_id: int, email_key: text }, (db, p) =>
   db
     .selectFrom('mailkeep_contact')
-    .select('id')
+    .select(['id', 'email'])
     .where('client_id', '=', p.client_id)
     .where('email_key', '=', p.email_key),
 )

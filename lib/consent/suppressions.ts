@@ -89,8 +89,13 @@ export async function deleteSuppression(ctx: Context, id: number): Promise<void>
   })
 }
 
-/** Leaves only a hash of the address of an erased contact. */
+/** Leaves only a hash of the address of an erased contact. If another contact has the address, it is suppressed instead. */
 export async function suppressErased(tx: Tx, email: string): Promise<void> {
+  const other = await findOtherContact(tx, email)
+  if (other) {
+    await suppress(tx, other.email, 'manual')
+    return
+  }
   const row = await queries.saveErased(tx, { ...keyOf(tx, foldAddress(email)), created_at: now(tx) })
   await audit(tx, 'suppression.created', row!.id)
   await forgetAddress(tx, email)
@@ -98,11 +103,14 @@ export async function suppressErased(tx: Tx, email: string): Promise<void> {
 
 /** Deletes the suppression that shows the address of an erased contact. */
 export async function forgetAddress(tx: Tx, email: string): Promise<void> {
-  const key = { client_id: tx.clientId, email_key: foldAddress(email) }
-  // An upgrade keeps two contacts whose addresses have become one.
-  if (await queries.findContactOfAddress(tx, key)) return
-  const deleted = await queries.deleteByAddress(tx, key)
+  if (await findOtherContact(tx, email)) return
+  const deleted = await queries.deleteByAddress(tx, { client_id: tx.clientId, email_key: foldAddress(email) })
   for (const { id } of deleted) await audit(tx, 'suppression.deleted', id)
+}
+
+/** Finds another contact with the address of one that was deleted. An upgrade keeps two whose addresses became one. */
+function findOtherContact(tx: Tx, email: string) {
+  return queries.findContactOfAddress(tx, { client_id: tx.clientId, email_key: foldAddress(email) })
 }
 
 /** @throws MailkeepError `validation_failed` on `email`: a contact with this address was erased and suppressed. */

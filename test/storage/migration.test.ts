@@ -242,6 +242,7 @@ for (const [name, openPlace, options] of [
     const stored = [
       ...[unicode('ada'), unicode('bob'), ascii('bob'), 'carl@ＢÜＣＨＥＲ.example', unicode('carl')],
       ...['ü@example.org', unicode('eve'), unicode('gus'), ascii('gus')],
+      ...[unicode('hal'), ascii('hal')],
     ]
     const old = await open(before)
     const { client } = (await old.clients.bootstrap())!
@@ -301,17 +302,20 @@ for (const [name, openPlace, options] of [
     assert.equal((await mailkeep.links.open(oldToken, 'confirm')).contact.id, 1, 'the link of an earlier mail works')
 
     await identities.add({ email: 'sender@example.org', status: 'verified' })
-    const newsletter = await newsletters.create({
-      name: 'News',
-      subject: 'News',
-      html: '<a href="{{ unsubscribe_url }}">Unsubscribe</a>',
-      audience: {},
-    })
-    await newsletters.send(newsletter.id)
-    await mailkeep.deliverDue()
+    const sendNews = async () => {
+      const { id } = await newsletters.create({
+        name: 'News',
+        subject: 'News',
+        html: '<a href="{{ unsubscribe_url }}">Unsubscribe</a>',
+        audience: {},
+      })
+      await newsletters.send(id)
+      await mailkeep.deliverDue()
+      return sent.splice(0).sort()
+    }
     assert.deepEqual(
-      sent.sort(),
-      [0, 3, 4, 5, 7, 8].map((at) => stored[at]).sort(),
+      await sendNews(),
+      [0, 3, 4, 5, 7, 8, 9, 10].map((at) => stored[at]).sort(),
       'both contacts of bob are suppressed',
     )
 
@@ -321,8 +325,14 @@ for (const [name, openPlace, options] of [
     await contacts.changeEmail(8, { email: unicode('gus') })
     assert.equal(await idOf(ascii('gus')), 8, 'a contact may be given its own address')
 
+    await contacts.delete(10, { suppress: true })
+    assert.deepEqual(
+      await sendNews(),
+      [0, 4, 5, 7].map((at) => stored[at]).sort(),
+      'the other contact of hal is suppressed',
+    )
     await contacts.delete(2)
-    assert.equal((await suppressions.list()).data.length, 3, 'the other contact of bob is still suppressed')
+    assert.equal((await suppressions.list()).data.length, 4, 'the other contact of bob is still suppressed')
     await contacts.delete(7, { suppress: true })
     const left = (await suppressions.list()).data
     assert.deepEqual(
@@ -330,6 +340,7 @@ for (const [name, openPlace, options] of [
       [
         [unicode('bob'), 'manual'],
         [null, 'erased'],
+        [ascii('hal'), 'manual'],
         [null, 'erased'],
       ],
     )
