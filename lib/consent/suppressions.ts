@@ -61,9 +61,9 @@ export async function suppress(
   email: string,
   reason: Exclude<SuppressionReason, 'erased'>,
 ): Promise<{ suppression: Suppression; created: boolean }> {
-  const stored = await findSuppression(tx, email)
-  if (stored) return { suppression: stored, created: false }
   const email_key = foldAddress(email)
+  const stored = await findByKey(tx, email_key)
+  if (stored) return { suppression: suppressionFrom(stored), created: false }
   const row = await queries.insertSuppression(tx, {
     ...keyOf(tx, email_key),
     email,
@@ -89,28 +89,25 @@ export async function deleteSuppression(ctx: Context, id: number): Promise<void>
   })
 }
 
-/** Leaves only a hash of the address of an erased contact. If another contact has the address, it is suppressed instead. */
-export async function suppressErased(tx: Tx, email: string): Promise<void> {
-  const other = await findOtherContact(tx, email)
+/**
+ * Forgets the address of a contact that was erased, with the suppression that shows it.
+ *
+ * @param suppresses Whether the address stays suppressed: as a hash only, so that it cannot be stored again.
+ */
+export async function forgetAddress(tx: Tx, email: string, suppresses: boolean): Promise<void> {
+  const email_key = foldAddress(email)
+  const other = await queries.findContactOfAddress(tx, { client_id: tx.clientId, email_key })
   if (other) {
-    await suppress(tx, other.email, 'manual')
+    // An upgrade keeps two contacts whose addresses became one. The other one still shows it.
+    if (suppresses) await suppress(tx, other.email, 'manual')
     return
   }
-  const row = await queries.saveErased(tx, { ...keyOf(tx, foldAddress(email)), created_at: now(tx) })
-  await audit(tx, 'suppression.created', row!.id)
-  await forgetAddress(tx, email)
-}
-
-/** Deletes the suppression that shows the address of an erased contact. */
-export async function forgetAddress(tx: Tx, email: string): Promise<void> {
-  if (await findOtherContact(tx, email)) return
-  const deleted = await queries.deleteByAddress(tx, { client_id: tx.clientId, email_key: foldAddress(email) })
+  if (suppresses) {
+    const row = await queries.saveErased(tx, { ...keyOf(tx, email_key), created_at: now(tx) })
+    await audit(tx, 'suppression.created', row!.id)
+  }
+  const deleted = await queries.deleteByAddress(tx, { client_id: tx.clientId, email_key })
   for (const { id } of deleted) await audit(tx, 'suppression.deleted', id)
-}
-
-/** Finds another contact with the address of one that was deleted. An upgrade keeps two whose addresses became one. */
-function findOtherContact(tx: Tx, email: string) {
-  return queries.findContactOfAddress(tx, { client_id: tx.clientId, email_key: foldAddress(email) })
 }
 
 /** @throws MailkeepError `validation_failed` on `email`: a contact with this address was erased and suppressed. */

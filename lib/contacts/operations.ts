@@ -1,7 +1,7 @@
 import { audit } from '../audit/operations.ts'
 import { listHistory, recordHistory } from '../consent/history.ts'
 import type { HistoryEntry } from '../consent/schema.ts'
-import { forgetAddress, suppressErased } from '../consent/suppressions.ts'
+import { forgetAddress } from '../consent/suppressions.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { runInTwoPasses } from '../jobs/operations.ts'
@@ -211,8 +211,7 @@ export async function eraseContact(tx: Tx, id: number, suppress = false): Promis
   if (!deleted) return false
   tx.transaction.searchChanges.push({ clientId: tx.clientId, contactId: id, before: deleted.search, after: null })
   await audit(tx, 'contact.deleted', id)
-  if (suppress) await suppressErased(tx, deleted.email)
-  else await forgetAddress(tx, deleted.email)
+  await forgetAddress(tx, deleted.email, suppress)
   await runInTwoPasses(tx, clearContact, { targetId: id })
   await raiseDeleted(tx, { id, uuid: deleted.uuid, email: deleted.email })
   return true
