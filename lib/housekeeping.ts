@@ -10,7 +10,6 @@ import { mergeJobs } from './contacts/merging.ts'
 import { deleteExpiredPastChanges, deletePastChangesOfClient } from './contacts/past-changes.ts'
 import { searchPurgeJobs, tidySearches } from './contacts/search.ts'
 import type { Context } from './context.ts'
-import { ErrorLog } from './error-log.ts'
 import { isMailkeepError } from './errors.ts'
 import { deleteExpiredResults, deleteResultsOfClient } from './idempotency/operations.ts'
 import { deleteIdentitiesOfClient } from './identities/operations.ts'
@@ -18,6 +17,7 @@ import { deleteExpiredImports, deleteImportsOfClient } from './imports/operation
 import { deleteFinishedJobs, type JobHandlers, nextJobMs, runDueJob } from './jobs/operations.ts'
 import { deleteListsOfClient, listJobs } from './lists/operations.ts'
 import { deletePageSettingsOfClient } from './pages/operations.ts'
+import { RepeatedErrors } from './repeated-errors.ts'
 import { deleteSegmentsOfClient } from './segments/operations.ts'
 import {
   deleteExpiredMessages,
@@ -95,7 +95,7 @@ const minDelayMs = 100
 /** Runs background work: stored jobs, in batches between other writes, and the deletion of expired rows. */
 export class Housekeeping {
   readonly #ctx: Context
-  readonly #errors: ErrorLog
+  readonly #errors: RepeatedErrors
   #working: Promise<void> | undefined
   #hasNewJobs = false
   #timer: NodeJS.Timeout | undefined
@@ -110,7 +110,7 @@ export class Housekeeping {
 
   constructor(ctx: Context) {
     this.#ctx = ctx
-    this.#errors = new ErrorLog(ctx.logger, 'housekeeping failed: will try again')
+    this.#errors = new RepeatedErrors(ctx.logger, 'housekeeping failed: will try again')
   }
 
   /**

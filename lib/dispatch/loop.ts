@@ -1,6 +1,6 @@
 import PQueue from 'p-queue'
 import type { Context, Tx } from '../context.ts'
-import { ErrorLog } from '../error-log.ts'
+import { RepeatedErrors } from '../repeated-errors.ts'
 import { transact } from '../storage/transaction.ts'
 import { earliest, nextTurn, watchClock } from '../time.ts'
 import { findOrphans } from './claims.ts'
@@ -49,7 +49,7 @@ export class Loop<
   readonly #queue: PQueue
   readonly #signal = new Signal()
   readonly #clockWasSet: () => boolean
-  readonly #errors: ErrorLog
+  readonly #errors: RepeatedErrors
   /** Claimed tasks whose attempt is not recorded yet, by id. */
   readonly #inFlight = new Map<number, InFlight<Task>>()
   #finished: Finished[] = []
@@ -67,7 +67,7 @@ export class Loop<
     this.#work = work
     this.#queue = new PQueue({ concurrency: work.concurrency })
     this.#clockWasSet = watchClock(ctx.clock)
-    this.#errors = new ErrorLog(ctx.logger, `could not claim or record ${work.what}`)
+    this.#errors = new RepeatedErrors(ctx.logger, `could not claim or record ${work.what}`)
   }
 
   get inFlight(): number {

@@ -1,12 +1,12 @@
 /** The log of work that is retried often. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ErrorLog } from '../../lib/error-log.ts'
+import { RepeatedErrors } from '../../lib/repeated-errors.ts'
 import { keepLog } from '../support/kept-log.ts'
 
 test('errors with other causes are logged, and a repeated one once, also if it is its own cause', () => {
   const log = keepLog()
-  const errors = new ErrorLog(log.logger, 'failed')
+  const errors = new RepeatedErrors(log.logger, 'failed')
   const endless = new Error('endless')
   endless.cause = endless
   const away = (cause: string) => new Error('away', { cause: new Error(cause) })

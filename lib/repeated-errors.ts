@@ -6,7 +6,7 @@ const repeatIntervalMs = 60_000
 const maxErrors = 100
 
 /** Logs the errors of work that is retried often. An error that repeats is logged once a minute. */
-export class ErrorLog {
+export class RepeatedErrors {
   readonly #logger: Logger
   readonly #message: string
   /** When each error was logged, by its text. */
