@@ -1,5 +1,4 @@
 /** Part of mailkeep/ses: verifies sender addresses with Amazon SES. Loads the AWS SDK at the first request. */
-
 import { invalid } from '../errors.ts'
 import { withAsciiDomain } from '../spelling.ts'
 import { maxTimerMs } from '../time.ts'

@@ -1,5 +1,4 @@
 /** The headers of bulk mail. */
-
 import { unsubscribeHeaders } from '../consent/links.ts'
 import { withAsciiDomain } from '../spelling.ts'
 

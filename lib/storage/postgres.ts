@@ -185,7 +185,16 @@ function withPassword(settings: pg.PoolConfig): pg.PoolConfig {
 }
 
 /** Turns parallel workers and JIT off. They cost more than they save, because mailkeep's statements are short. */
-const sessionOptions = `-c DateStyle=ISO -c TimeZone=UTC -c array_nulls=on -c max_parallel_workers_per_gather=0 -c jit=off -c ${settingsMark}`
+const sessionOptions = [
+  'DateStyle=ISO',
+  'TimeZone=UTC',
+  'array_nulls=on',
+  'max_parallel_workers_per_gather=0',
+  'jit=off',
+  `${settingsMark}=on`,
+]
+  .map((setting) => `-c ${setting}`)
+  .join(' ')
 
 /** Time limits that the server enforces, in milliseconds. */
 const limits = { statement_timeout: 30_000, lock_timeout: 10_000, idle_in_transaction_session_timeout: 30_000 }

@@ -4,8 +4,8 @@ import { rowTypes } from './values.ts'
 
 type Row = Record<string, string | number | boolean | null>
 
-/** A setting that mailkeep gives its connections, to find out whether a pooler drops their settings. */
-export const settingsMark = 'mailkeep.has_settings=on'
+/** A setting that mailkeep turns on for its connections, to find out whether a pooler drops their settings. */
+export const settingsMark = 'mailkeep.has_settings'
 
 const poolerRemedy = 'set MAILKEEP_DATABASE_POOLER=true, or the option pooler'
 
@@ -15,7 +15,7 @@ const poolerRemedy = 'set MAILKEEP_DATABASE_POOLER=true, or the option pooler'
  * @throws MailkeepError `conflict`
  */
 export async function requireSettings(client: SignalClient): Promise<void> {
-  const { mark } = await ask(client, `select current_setting('mailkeep.has_settings', true) as mark`)
+  const { mark } = await ask(client, `select current_setting('${settingsMark}', true) as mark`)
   if (mark === 'on') return
   const message = `A pooler in front of the server drops the settings of mailkeep's connections: ${poolerRemedy}.`
   throw new MailkeepError('conflict', message)
