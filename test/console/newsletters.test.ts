@@ -132,6 +132,7 @@ consoleTest('the styles of a mail cannot cover the console', async ({ page, visi
   await data('POST', '/contacts', { email: 'ada@example.org' })
   const html = `<p style="position: fixed; inset: 0; z-index: 9; background: red">Cover</p>
     <p style="position: absolute; top: -500px; left: -500px; width: 3000px; height: 3000px">More</p>
+    <style>:host, :root, nav, p { position: fixed !important; inset: 0; z-index: 9; height: 3000px }</style>
     {{ unsubscribe_url }}`
   await data('POST', '/newsletters', { name: 'January', subject: 'Hi', html })
   await visit('/console/newsletters/1')
@@ -145,7 +146,11 @@ consoleTest('no style of a mail in a preview asks for a picture', async ({ page,
   const html = String.raw`<p style="background: url(https://a.example/)">One</p>
     <p style="background: u\72l(https://b.example/)">Two</p>
     <p style="background: image-s\65t('https://c.example/' 1x)">Three</p>
-    <p style="--d: u\72l(https://d.example/); background: var(--d)">Four</p>{{ unsubscribe_url }}`
+    <p style="--d: u\72l(https://d.example/); background: var(--d)">Four</p>{{ unsubscribe_url }}
+    <style>@import url(https://e.example/?a;b); @font-face { font-family: F; src: url(https://f.example/) }
+    p { font-family: F; background: url(https://g.example/) } @media screen { p { --h: u\72l(https://h.example/) } }
+    p { border-image: var(--h); animation: i 9s; & a { background: url(https://j.example/) } }
+    @keyframes i { from { background: url(https://i.example/) } }</style>`
   await data('POST', '/newsletters', { name: 'January', subject: 'Hi', html })
   await visit('/console/newsletters/1')
   await page.locator('.mail').getByText('Four').waitFor() // a request fails the test
@@ -155,6 +160,15 @@ consoleTest('no style of a mail in a preview asks for a picture', async ({ page,
 consoleTest('a style without an end does not stop the preview', async ({ page, visit, data }) => {
   await data('POST', '/contacts', { email: 'ada@example.org' })
   const html = `<p>Shown</p>{{ unsubscribe_url }}<style>${'</style '.repeat(60_000)}`
+  await data('POST', '/newsletters', { name: 'January', subject: 'Hi', html })
+  await visit('/console/newsletters/1')
+  await page.locator('.mail').getByText('Shown').waitFor()
+})
+
+consoleTest('styles with thousands of brackets do not crash the preview', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  const html = `<p>Shown</p>{{ unsubscribe_url }}<p style="width: calc${'('.repeat(50_000)}">Inline</p>
+    <style>${'a {'.repeat(50_000)}</style><style>${'@media all {'.repeat(10_000)}</style>`
   await data('POST', '/newsletters', { name: 'January', subject: 'Hi', html })
   await visit('/console/newsletters/1')
   await page.locator('.mail').getByText('Shown').waitFor()
@@ -189,6 +203,24 @@ consoleTest('the preview keeps the blocks, directions and styles of a mail', asy
   const list = mail.locator('ol')
   assert.deepEqual([await list.getAttribute('start'), await list.getAttribute('type')], ['3', 'a'])
   assert.equal(await mail.getByText('No', { exact: true }).count(), 0)
+})
+
+consoleTest('the style sheets of a mail apply to its preview', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  const html = `<html><head><style type="text/css">body { color: rgb(1, 2, 3) } .button, #end { color: rgb(4, 5, 6) }
+    @media (min-width: 10px) { .wide { color: rgb(7, 8, 9); background: url(a.png) } } .broken {</style>
+    <style media="only screen and (max-width: 10px)">.plain { color: red }</style></head><body><p class="plain">Plain</p>
+    <p class="plain button">Button</p><p class="wide">Wide</p><p id="end">End {{ unsubscribe_url }}</p></body></html>`
+  await data('POST', '/newsletters', { name: 'January', subject: 'Hi', html })
+  await visit('/console/newsletters/1')
+  const mail = page.locator('.mail')
+  const colours = { Plain: 'rgb(1, 2, 3)', Button: 'rgb(4, 5, 6)', Wide: 'rgb(7, 8, 9)', End: 'rgb(4, 5, 6)' }
+  for (const [text, colour] of Object.entries(colours)) {
+    assert.equal(await mail.getByText(text).evaluate((one) => getComputedStyle(one).color), colour, text)
+  }
+  await page.getByLabel('HTML').fill('<p class="button">Without a sheet</p>{{ unsubscribe_url }}')
+  const without = mail.getByText('Without a sheet')
+  assert.notEqual(await without.evaluate((one) => getComputedStyle(one).color), 'rgb(4, 5, 6)')
 })
 
 consoleTest('the topics of an audience say when a list has more than are shown', async ({ page, visit, data }) => {

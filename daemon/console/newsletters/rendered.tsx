@@ -9,14 +9,18 @@ export function Rendered({ subject, html, text }: { subject: string; html: strin
     const element = place.current
     if (!element) return
     const root = element.shadowRoot ?? element.attachShadow({ mode: 'open' })
-    root.replaceChildren(safeCopy(html))
+    const { content, sheets } = safeCopy(html)
+    root.replaceChildren(content)
+    root.adoptedStyleSheets = sheets
   }, [html])
   return (
     <>
       <p>
         <strong>{subject}</strong>
       </p>
-      <div ref={place} class="mail" />
+      <div class="mail">
+        <div ref={place} />
+      </div>
       <details>
         <summary>Text</summary>
         <Block>{text}</Block>

@@ -1,9 +1,18 @@
+import { bodyAttribute, safeSheet, setStyle } from './safe-style.ts'
+
 /**
  * Copies a mail's HTML into nodes that the page's Content-Security-Policy allows: no scripts, no frames, no handlers, no
- * pictures of other hosts. Styles are set by script, because the policy refuses style attributes in markup.
+ * pictures of other hosts. Styles are set by script, because the policy refuses them in markup.
  */
-export function safeCopy(html: string): Node {
-  return copyOf(new DOMParser().parseFromString(withInertStyles(html), 'text/html').documentElement)[0]!
+export function safeCopy(html: string): { readonly content: Node; readonly sheets: CSSStyleSheet[] } {
+  const sheets: CSSStyleSheet[] = []
+  const inert = html.replace(hiddenOrTag, (hidden: string, name?: string, start?: string, rest = '') => {
+    if (start !== undefined) return start + rest.replace(attribute, withInertName)
+    if (name?.toLowerCase() === 'style') sheets.push(safeSheet(hidden))
+    return ''
+  })
+  // The parser would apply the policy to style attributes, and report each.
+  return { content: copyOf(new DOMParser().parseFromString(inert, 'text/html').documentElement)[0]!, sheets }
 }
 
 const words = (text: string): readonly string[] => text.split(/\s+/)
@@ -18,13 +27,10 @@ const blocks = new Set(
   words('article aside body details fieldset footer form header hgroup html legend main nav search section summary'),
 )
 const attributes =
-  words(`align bgcolor border cellpadding cellspacing color colspan dir face height lang nowrap reversed
+  words(`align bgcolor border cellpadding cellspacing class color colspan dir face height id lang nowrap reversed
   rowspan size span start type valign value width`)
 const dropped = new Set(words('head iframe math noscript object svg template'))
 const styleName = 'data-mail-style'
-
-/** What loads a picture in a style. A backslash may hide its name: `u\72l(` is `url(`. */
-const picture = /url\s*\(|image-set|\\/i
 
 /** A comment, or an element whose content is no markup. It may end inside its end tag, which keeps the search linear. */
 const hidden =
@@ -35,13 +41,6 @@ const attribute = /([^\s/>][^\s/>=]*)(\s*=\s*(?:"[^"]*"?|'[^']*'?|[^\s"'>][^\s>]
 const tag = new RegExp(`(<[a-z][^\\s/>]*)((?:[\\s/]+|${attribute.source})*)`, 'gi')
 /** One expression, because a quoted value may contain what looks like a comment or an element. */
 const hiddenOrTag = new RegExp(`${hidden.source}|${tag.source}`, 'gi')
-
-/** The parser would apply the policy to style attributes, and report each. */
-function withInertStyles(html: string): string {
-  return html.replace(hiddenOrTag, (_, _hidden, start?: string, rest = '') =>
-    start === undefined ? '' : start + rest.replace(attribute, withInertName),
-  )
-}
 
 function withInertName(_: string, name: string, value = ''): string {
   return (name.toLowerCase() === 'style' ? styleName : name) + value
@@ -71,7 +70,8 @@ function copyOf(element: Element): Node[] {
     copy.rel = 'noreferrer noopener'
   }
   const style = element.getAttribute(styleName)
-  if (style !== null && !picture.test(style)) copy.style.cssText = style
+  if (style !== null) setStyle(copy, style)
+  if (name === 'body') copy.setAttribute(bodyAttribute, '')
   copy.append(...copies(element))
   return [copy]
 }
