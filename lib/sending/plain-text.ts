@@ -34,6 +34,7 @@ const convert = compile({
     // The brackets of RFC 3986: mail programs do not take them for a part of the link.
     { selector: 'a', options: { hideLinkHrefIfSameAsText: true, linkBrackets: ['<', '>'] } },
     { selector: 'img', format: 'image' },
+    ...['display:none', 'display: none'].map((style) => ({ selector: `[style*="${style}" i]`, format: 'skip' })),
     ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, ...heading })),
   ],
   limits: { maxDepth: 60, maxChildNodes: 20_000 },
@@ -43,7 +44,10 @@ function isInLink({ parent }: DomNode): boolean {
   return parent ? parent.name === 'a' || isInLink(parent) : false
 }
 
-/** Converts html to text. Links stay readable beside their text. Images are left out, except as the text of a link. */
+/**
+ * Converts html to text. Links stay readable beside their text. Images are left out, except as the text of a link,
+ * and so are elements that their own style hides, such as a preheader in a template.
+ */
 export function toPlainText(html: string): string {
   const parts = html.slice(0, maxHtmlCharacters).split(/(?=[<\n&])/, maxHtmlParts)
   return convert(parts.join(''))

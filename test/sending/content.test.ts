@@ -219,6 +219,13 @@ describe('content', () => {
       assert.equal(rendered({ html }).text, text, html)
   })
 
+  test('a missing text leaves out what the html hides', () => {
+    for (const style of ['display:none', 'max-height:0; display: none !important', 'DISPLAY: NONE;color:#fff']) {
+      const hidden = `<div style="${style}">Preheader &zwnj;&nbsp;<table><tr><td><p>More</p></td></tr></table></div>`
+      assert.equal(rendered({ html: `${hidden}<p>Hi</p>{{ unsubscribe_url }}` }).text.split('\n')[0], 'Hi', style)
+    }
+  })
+
   test('a missing text names a link of an image by the alt text of the image', () => {
     const image = (alt: string) => `<a href="https://x.example/"><img src="x.png" ${alt}></a>`
     for (const [html, text] of [
