@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { dirname, join } from 'node:path'
 import * as v from 'valibot'
 import type { MailSettings, WebhookSettings } from '../lib/index.ts'
@@ -57,7 +58,7 @@ export interface Config {
 export interface MailConfig {
   readonly transport:
     | { readonly kind: 'folder'; readonly path: string }
-    | { readonly kind: 'smtp'; readonly url: string }
+    | { readonly kind: 'smtp'; readonly url: string; readonly ehloName: string | undefined }
     | { readonly kind: 'ses' }
     | { readonly kind: 'none' }
   /** Only the settings that are set. The library has the defaults. */
@@ -204,12 +205,18 @@ function configFrom(settings: Settings): Omit<Config, 'adminTokenFile'> {
 }
 
 /** @throws CliError The SMTP server is missing. */
-function mailTransport({ MAIL_TRANSPORT, SMTP_URL, DATABASE }: Settings): MailConfig['transport'] {
+function mailTransport({ MAIL_TRANSPORT, SMTP_URL, DATABASE, PUBLIC_URL }: Settings): MailConfig['transport'] {
   const chosen = MAIL_TRANSPORT ?? (SMTP_URL === undefined ? usualTransport(DATABASE) : 'smtp')
   if (chosen.startsWith('folder:')) return { kind: 'folder', path: chosen.slice('folder:'.length) }
   if (chosen !== 'smtp') return { kind: chosen as 'ses' | 'none' }
   if (SMTP_URL === undefined) throw new CliError('MAILKEEP_MAIL_TRANSPORT is smtp: set MAILKEEP_SMTP_URL too.')
-  return { kind: 'smtp', url: SMTP_URL }
+  return { kind: 'smtp', url: SMTP_URL, ehloName: domainOf(PUBLIC_URL) }
+}
+
+/** Returns the host of the URL, if it is a name with a domain. */
+function domainOf(url: string | undefined): string | undefined {
+  const host = url === undefined ? '' : new URL(url).hostname
+  return host.includes('.') && isIP(host) === 0 ? host : undefined
 }
 
 /** The first newsletter works with nothing set up: it is written to files. */

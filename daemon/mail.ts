@@ -23,7 +23,7 @@ export function openTransport(
   if (transport.kind === 'folder') return folder(transport.path)
   if (transport.kind === 'ses') return sesMail()
   try {
-    return smtp({ url: transport.url, ...(connections === undefined ? {} : { connections }), ...options })
+    return smtp({ url: transport.url, ehloName: transport.ehloName, connections, ...options })
   } catch (error) {
     if (!isMailkeepError(error, 'validation_failed')) throw error
     throw new CliError(`MAILKEEP_SMTP_URL is wrong: ${error.message}`)

@@ -107,6 +107,10 @@ export function isSchemaName(value: unknown): boolean {
   return typeof value === 'string' && /^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(value)
 }
 
+function isHostName(value: unknown): boolean {
+  return typeof value === 'string' && /^[a-z0-9][a-z0-9.-]{0,252}$/i.test(value)
+}
+
 const string = must((value) => typeof value === 'string', 'be a string')
 
 const isPositive = (max: number) => (value: unknown) => isNumber(0, max)(value) && value !== 0
@@ -200,6 +204,7 @@ const schemas = {
     dkim,
     ca: string,
     timeoutMs,
+    ehloName: must(isHostName, 'be a host name'),
   }),
   testMailkeep: closedObject({
     now: must((value) => value !== null && isInRange(Number(value)), 'be a valid date'),

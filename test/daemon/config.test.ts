@@ -128,7 +128,7 @@ const understood: Config = {
     retentionDays: 7,
   },
   mail: {
-    transport: { kind: 'smtp', url: 'smtp://user:password@smtp.example.com' },
+    transport: { kind: 'smtp', url: 'smtp://user:password@smtp.example.com', ehloName: 'example.com' },
     settings: { rate: 0.5, connections: 2, allowUnverified: true, postalAddress: 'Acme, 1 High Street' },
     sesTopics: ['arn:aws:sns:eu-central-1:123456789012:bounces', 'arn:aws:sns:us-east-1:123456789012:complaints'],
   },
@@ -173,7 +173,10 @@ test('mail goes to a folder beside the SQLite file, to an SMTP server that is se
   assert.deepEqual(transport({ MAILKEEP_DATABASE: ':memory:' }), { kind: 'none' })
   assert.deepEqual(transport({ MAILKEEP_DATABASE: 'postgres://h/d' }), { kind: 'none' })
   const MAILKEEP_SMTP_URL = 'smtp://127.0.0.1:2525'
-  assert.deepEqual(transport({ MAILKEEP_SMTP_URL }), { kind: 'smtp', url: MAILKEEP_SMTP_URL })
+  for (const MAILKEEP_PUBLIC_URL of ['https://203.0.113.9', 'http://[::1]:80', 'http://localhost:6245']) {
+    const expected = { kind: 'smtp', url: MAILKEEP_SMTP_URL, ehloName: undefined }
+    assert.deepEqual(transport({ MAILKEEP_SMTP_URL, MAILKEEP_PUBLIC_URL }), expected)
+  }
   assert.deepEqual(transport({ MAILKEEP_SMTP_URL, MAILKEEP_MAIL_TRANSPORT: 'none' }), { kind: 'none' })
   assert.deepEqual(transport({ MAILKEEP_MAIL_TRANSPORT: 'ses' }), { kind: 'ses' })
   const folder = { MAILKEEP_MAIL_TRANSPORT: 'folder:/tmp/a: b' }

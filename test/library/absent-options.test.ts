@@ -90,7 +90,13 @@ const noClient: Absent<ClientOptions> = { retries: undefined, timeoutMs: undefin
 const noCall: Absent<CallOptions> = { signal: undefined, idempotencyKey: undefined }
 const noSes: Absent<SesOptions> = { client: undefined, region: undefined, timeoutMs: undefined }
 const noSesMail: Absent<SesMailOptions> = { ...noSes, configurationSet: undefined }
-const noSmtp: Absent<SmtpOptions> = { connections: undefined, dkim: undefined, ca: undefined, timeoutMs: undefined }
+const noSmtp: Absent<SmtpOptions> = {
+  connections: undefined,
+  dkim: undefined,
+  ca: undefined,
+  timeoutMs: undefined,
+  ehloName: undefined,
+}
 const noVerify: Absent<VerifyOptions> = { now: undefined, toleranceSeconds: undefined }
 const noPlace: Absent<ContactPlace> = { list: undefined }
 const noDetails: Absent<ErrorDetails> = { errors: undefined, rateLimit: undefined, cause: undefined }

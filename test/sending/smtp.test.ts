@@ -49,6 +49,21 @@ describe('smtp', () => {
     assert.ok(!mail.headers.some(({ key }) => key === 'x-mailer'))
   })
 
+  test('says the host name of its options in EHLO', async (t) => {
+    const names: string[] = []
+    const server = await openMailServer(t, {
+      onMailFrom: (_address, { hostNameAppearsAs }, done) => {
+        names.push(String(hostNameAppearsAs))
+        done()
+      },
+    })
+    assert.equal((await connect(t, server.port, { ehloName: 'mail.acme.example' }).send()).kind, 'sent')
+    assert.deepEqual(names, ['mail.acme.example'])
+    for (const ehloName of ['', 'a b', 'a\r\nQUIT']) {
+      assert.throws(() => smtp({ url: 'smtp://127.0.0.1', ehloName }), /ehloName must be a host name/)
+    }
+  })
+
   test('hands over the headers of newsletters, each on one line', async (t) => {
     const server = await openMailServer(t)
     const { send } = connect(t, server.port)

@@ -23,6 +23,11 @@ export interface SmtpOptions {
   readonly ca?: string | undefined
   /** How long to wait for each answer of the server; default 60,000. */
   readonly timeoutMs?: number | undefined
+  /**
+   * The host name that EHLO says. Default: this machine's, or `[127.0.0.1]` if that has no domain, as in a container. Some
+   * servers refuse the latter.
+   */
+  readonly ehloName?: string | undefined
 }
 
 export interface DkimOptions {
@@ -41,6 +46,7 @@ const optionNames = Object.keys({
   dkim: true,
   ca: true,
   timeoutMs: true,
+  ehloName: true,
 } satisfies All<SmtpOptions>)
 const dkimNames = Object.keys({ domain: true, selector: true, privateKey: true } satisfies All<DkimOptions>)
 
@@ -137,7 +143,8 @@ function signingOptions({ domain, selector, privateKey }: DkimOptions) {
   return { domainName: domain, keySelector: selector, privateKey, headerFieldNames: signedHeaders }
 }
 
-async function openPool({ tls, ...server }: Server, { connections = 5, dkim, ca, timeoutMs = 60_000 }: SmtpOptions) {
+async function openPool({ tls, ...server }: Server, options: SmtpOptions) {
+  const { connections = 5, dkim, ca, timeoutMs = 60_000, ehloName } = options
   const { createTransport } = await loadNodemailer()
   const pool = createTransport({
     ...server,
@@ -149,6 +156,7 @@ async function openPool({ tls, ...server }: Server, { connections = 5, dkim, ca,
     connectionTimeout: timeoutMs,
     greetingTimeout: timeoutMs,
     socketTimeout: timeoutMs,
+    ...(ehloName === undefined ? {} : { name: ehloName }),
     ...(dkim === undefined ? {} : { dkim: signingOptions(dkim) }),
   })
   // Keeps the stream of each attempt. It is only read after the server has asked for the message.
