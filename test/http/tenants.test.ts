@@ -1,7 +1,7 @@
 /** Every resource belongs to one client. The tests are generated from the table of routes. */
 import assert from 'node:assert/strict'
 import { test } from '../support/databases.ts'
-import { overHttp } from '../support/harness.ts'
+import { overHttp, type Tenant } from '../support/harness.ts'
 import { bodyOf, openWorld, paramsOf, pathTo, routes, titleOf, viewOf } from '../support/http-world.ts'
 
 /** Routes for admins only, listed independently of the route table. */
@@ -87,6 +87,27 @@ overHttp('tenants', (open) => {
     for (const search of ['theirs', 'theirs@example.org', `contact of ${'theirs'}`]) {
       assert.deepEqual(await service.data(200, 'GET', '/contacts', { query: { search } }), [])
     }
+  })
+
+  test('nothing that one client does changes what another one sees', async (t) => {
+    const service = await open(t)
+    const other = await service.addTenant()
+    const settings = async ({ data }: Tenant, indexed: string) => {
+      await data(200, 'PUT', '/settings/attributes', { body: { indexed: [indexed] } })
+      await data(200, 'PUT', '/settings/pages', { body: { name: indexed } })
+    }
+    await settings(service, 'plan')
+    const mine = await openWorld(service, 'same')
+    const before = await viewOf(service, mine)
+    await settings(other, 'city')
+    const theirs = await openWorld(other, 'same')
+    assert.deepEqual(await viewOf(service, mine), before)
+    const changing = routes.filter(({ method }) => method !== 'GET')
+    for (const route of changing.sort((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE'))) {
+      const { status, what } = await other.call(route.method, pathTo(route, theirs), { body: bodyOf(route) })
+      assert.ok(status < 500, what)
+    }
+    assert.deepEqual(await viewOf(service, mine), before)
   })
 
   test('clients can have records with the same names and addresses', async (t) => {
