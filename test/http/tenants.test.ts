@@ -89,26 +89,33 @@ overHttp('tenants', (open) => {
     }
   })
 
-  test('nothing that one client does changes what another one sees', async (t) => {
-    const service = await open(t)
-    const other = await service.addTenant()
-    const settings = async ({ data }: Tenant, indexed: string) => {
-      await data(200, 'PUT', '/settings/attributes', { body: { indexed: [indexed] } })
-      await data(200, 'PUT', '/settings/pages', { body: { name: indexed } })
-    }
-    await settings(service, 'plan')
-    const mine = await openWorld(service, 'same')
-    const before = await viewOf(service, mine)
-    await settings(other, 'city')
-    const theirs = await openWorld(other, 'same')
-    assert.deepEqual(await viewOf(service, mine), before)
-    const changing = routes.filter(({ method }) => method !== 'GET')
-    for (const route of changing.sort((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE'))) {
-      const { status, what } = await other.call(route.method, pathTo(route, theirs), { body: bodyOf(route) })
-      assert.ok(status < 500, what)
-    }
-    assert.deepEqual(await viewOf(service, mine), before)
-  })
+  for (const age of ['an older', 'a newer'] as const) {
+    test(`nothing that one client does changes what ${age} one sees`, async (t) => {
+      const service = await open(t)
+      const added = await service.addTenant()
+      const [observer, other] = age === 'an older' ? [service, added] : [added, service]
+      const prepare = async (tenant: Tenant, indexed: readonly string[]) => {
+        await tenant.data(200, 'PUT', '/settings/attributes', { body: { indexed } })
+        await tenant.data(200, 'PUT', '/settings/pages', { body: { name: indexed.join() } })
+        assert.deepEqual((await tenant.data(200, 'GET', '/settings/attributes')).indexed, indexed)
+        return await openWorld(tenant, 'same')
+      }
+      const earlier = age === 'a newer' ? await prepare(other, ['city', 'plan']) : undefined
+      const mine = await prepare(observer, ['plan'])
+      const active = { url: 'http://127.0.0.1:9/active', events: ['contact.created'] }
+      await observer.data(201, 'POST', '/webhook-endpoints', { body: active })
+      const before = await viewOf(observer, mine)
+      const theirs = earlier ?? (await prepare(other, ['city', 'plan']))
+      const changing = routes.filter(({ method }) => method !== 'GET')
+      for (const route of changing.sort((a, b) => Number(a.method === 'DELETE') - Number(b.method === 'DELETE'))) {
+        const { status, what } = await other.call(route.method, pathTo(route, theirs), { body: bodyOf(route) })
+        assert.ok(status < 500, what)
+      }
+      assert.deepEqual(await viewOf(observer, mine), before)
+      await service.mailkeep.clients.delete(other.id)
+      assert.deepEqual(await viewOf(observer, mine), before)
+    })
+  }
 
   test('clients can have records with the same names and addresses', async (t) => {
     const service = await open(t)
