@@ -25,14 +25,13 @@ const maxIssuesPerError = 100
 
 /** @param whole The field name of errors about the whole input. */
 export function validationFailed(issues: readonly v.BaseIssue<unknown>[], whole: string): MailkeepError {
-  // No prototype, because a field may be called __proto__.
-  const errors: FieldErrors = Object.create(null)
+  const errors: FieldErrors = Object.create(null) // without a prototype, because a field may be called __proto__
   for (const issue of issues.slice(0, maxIssuesPerError)) {
     const field = issue.path?.map((item) => String(item.key)).join('.') ?? whole
     errors[field] ??= []
     errors[field].push(messageOf(issue))
   }
-  return invalidFields(errors)
+  return invalidFields({ ...errors }) // a plain object, which equals the one that a test of the host expects
 }
 
 /** Returns the message of an issue. Valibot's default messages do not distinguish absent fields. */

@@ -814,6 +814,18 @@ test('the message of a wrong field names it', async (t) => {
   assert.match(unknown!.message, /Known: signal\.$/)
 })
 
+test('the errors by field are a plain object, which tests of the host compare with one', async (t) => {
+  const kit = await testMailkeep()
+  t.after(() => kit.close())
+  const empty = await outcomeOf(() => kit.client.lists.create({ name: '' }))
+  const raw = JSON.parse('{"name":"News","__proto__":"x"}')
+  const unknown = await outcomeOf(() => kit.client.lists.create(raw))
+  assert.ok(isMailkeepError(empty) && isMailkeepError(unknown))
+  assert.deepEqual(empty.errors, { name: ['This must not be empty.'] })
+  const message = 'There is no "__proto__" here. Known: name, double_opt_in.'
+  assert.deepEqual(unknown.errors, { ['__proto__']: [message] }) // the key of a literal in brackets is a field
+})
+
 test('a logger whose functions are async and reject stops nothing', async (t) => {
   const broken = async () => {
     throw new Error('broken')
