@@ -17,12 +17,21 @@ type Plain<Query> = { [Name in keyof Query as Name extends `${infer Short}[]` ? 
 type Sendable<T> = T extends readonly (infer Item)[]
   ? readonly Sendable<Item>[]
   : T extends object
-    ? {
-        readonly [Name in keyof T]: Record<never, never> extends Pick<T, Name>
-          ? Sendable<T[Name]> | undefined
-          : Sendable<T[Name]>
-      }
+    ? { readonly [Name in keyof T]: Sendable<T[Name]> | Absent<T, Name> }
     : T
+
+/**
+ * Undefined, if the field may be absent. A filter's attribute may not: a request cannot have an undefined value, and without
+ * the filter every contact matches. A contact's attribute may, as it may be null.
+ */
+type Absent<T, Name extends keyof T> =
+  Record<never, never> extends Pick<T, Name>
+    ? string extends Name
+      ? null extends T[Name]
+        ? undefined
+        : never
+      : undefined
+    : never
 
 export type QueryOf<Route> =
   Described<Route> extends { parameters: { query?: infer Query } }

@@ -126,6 +126,13 @@ export async function clientInputsAreTyped(client: Client) {
   await client.lists.update(1, { name: 'News' })
   // @ts-expect-error a misspelt field
   await client.lists.update(1, { nome: 'News' })
+  const plan = undefined as string | undefined
+  await client.contacts.upsert({ email: 'ada@example.org', plan })
+  await client.contacts.list({ tags: undefined, attributes: undefined })
+  // @ts-expect-error a filter without its value would match every contact
+  await client.contacts.list({ attributes: { plan } })
+  // @ts-expect-error a filter without its value would match every contact
+  await client.segments.create({ name: 'Pro', filters: { attributes: { plan } } })
   await client.events.raise({ type: 'newsletter.sent', data: { subject: 'Hello' } })
   await client.events.raiseMany({ events: [{ type: 'sequence.completed', data: { step: 3 } }] })
 }
