@@ -1,9 +1,9 @@
 /** Files of a SQLite database that are deleted, replaced or damaged while it is open. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { copyFile, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { copyFile, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import BetterSqlite3 from 'better-sqlite3'
 import { createMailkeep, isMailkeepError } from '../../lib/index.ts'
@@ -63,6 +63,25 @@ describe('the files of a database that is open', () => {
       assert.equal(lines.filter(({ level }) => level === 'error').length, 1, 'one line in the log')
     })
   }
+
+  test('the path to the file cannot be followed: writes are refused until it can be again', async (t) => {
+    const { file, lines, save } = await open(t)
+    await save('ada@example.org')
+    const folder = dirname(file)
+    await rename(folder, `${folder}.moved`)
+    await symlink(folder, folder) // fails with ELOOP, as a folder without rights does with EACCES
+    for (const email of ['bob@example.org', 'eve@example.org']) {
+      await assert.rejects(save(email), {
+        code: 'unavailable',
+        message: /^The database file cannot be reached \(ELOOP\)/,
+      })
+    }
+    assert.equal(lines.filter(({ level }) => level === 'error').length, 1, 'one line in the log')
+    await rm(folder)
+    await rename(`${folder}.moved`, folder)
+    await save('bob@example.org')
+    assert.deepEqual(lines.at(-1), { level: 'info', message: 'the database file is back' })
+  })
 
   test('a stored job cannot be saved: the log does not say when it is retried', async (t) => {
     const { file, lines, mailkeep } = await open(t)

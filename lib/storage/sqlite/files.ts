@@ -32,27 +32,32 @@ export class DatabaseFiles {
   /**
    * Compares the files with those that were opened. This takes three calls of stat, about 3 µs each.
    *
-   * @throws MailkeepError `unavailable`: a file was deleted, moved or replaced.
+   * @throws MailkeepError `unavailable`: a file was deleted, moved or replaced, or its path cannot be followed.
    */
   check(): void {
     for (const file of this.#files) {
-      const identity = identityOf(file.path)
+      const identity = this.#reach(file.path)
       // SQLite creates its log at the first write, and keeps it while the database is open.
       file.identity ??= identity
-      if (identity !== file.identity) throw this.#lost(file.path)
+      if (identity !== file.identity) throw this.#lost(file.path, 'was deleted, moved or replaced')
     }
     if (this.isMissing) this.#logger.info({ database: this.#files[0]!.path }, 'the database file is back')
     this.isMissing = false
   }
 
-  #lost(path: string): MailkeepError {
-    if (!this.isMissing) {
-      this.#logger.error({ file: path }, 'a database file was deleted, moved or replaced: writes are refused')
+  #reach(path: string): string | undefined {
+    try {
+      return identityOf(path)
+    } catch (cause) {
+      throw this.#lost(path, `cannot be reached (${(cause as NodeJS.ErrnoException).code})`, cause)
     }
+  }
+
+  #lost(path: string, what: string, cause?: unknown): MailkeepError {
+    if (!this.isMissing) this.#logger.error({ file: path }, `a database file ${what}: writes are refused`)
     this.isMissing = true
-    const message =
-      'The database file was deleted, moved or replaced while mailkeep has it open: put it back, or restart mailkeep.'
-    return new MailkeepError('unavailable', message)
+    const message = `The database file ${what} while mailkeep has it open: put it back, or restart mailkeep.`
+    return new MailkeepError('unavailable', message, { cause })
   }
 }
 
