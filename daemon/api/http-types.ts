@@ -13,11 +13,11 @@ export interface ApiRequest {
    */
   body(maxBytes?: number): Promise<Uint8Array>
   /**
-   * Reads a body of any length, instead of `body`. Without it, the limit of `body` applies to imports.
+   * Reads a body of any length, instead of `body`.
    *
    * @throws MailkeepError `invalid_json`, while reading: the body ends early.
    */
-  stream?(): AsyncIterable<Uint8Array>
+  stream(): AsyncIterable<Uint8Array>
   /**
    * Builds an answer that may be large, when the memory budget allows it. Without it, answers are built immediately.
    *

@@ -28,17 +28,13 @@ export async function readUpload(request: ApiRequest): Promise<Upload> {
   if (declared === 'none') return { format: 'ndjson', source: noBytes() }
   const format = formatOf.get(mediaTypeOf(request) ?? '')
   if (!format && declared === 'bytes') throw unsupported()
-  const source = request.stream?.() ?? wholeBody(request)
+  const source = request.stream()
   if (format) return { format, source }
   for await (const chunk of source) if (chunk.length > 0) throw unsupported()
   return { format: 'ndjson', source: noBytes() }
 }
 
 async function* noBytes(): AsyncGenerator<Uint8Array> {}
-
-async function* wholeBody(request: ApiRequest): AsyncGenerator<Uint8Array> {
-  yield await request.body()
-}
 
 function unsupported(): MailkeepError {
   return new MailkeepError(

@@ -3,6 +3,7 @@ import { request } from 'node:http'
 import { test } from 'node:test'
 import { brotliDecompressSync, gzipSync } from 'node:zlib'
 import { consoleSurfaces } from '../../daemon/console-surface.ts'
+import { withBody } from '../support/api-request.ts'
 import { daemon, directory } from '../support/program.ts'
 
 /** Asks with the given headers only, and returns the body as it is sent. */
@@ -66,7 +67,7 @@ test('all responses share the bytes of a file, so that clients which do not read
   const answer = consoleSurfaces({ error: (fields) => assert.fail(String(fields)) }, [])['/']!
   for (const coding of ['br', 'identity']) {
     const headers = { 'accept-encoding': coding }
-    const ask = () => answer({ method: 'GET', target: '/', headers, body: async () => new Uint8Array() })
+    const ask = () => answer({ method: 'GET', target: '/', headers, ...withBody() })
     const [first, second] = [await ask(), await ask()]
     assert.ok(first.bytes && first.bytes === second.bytes, coding)
   }

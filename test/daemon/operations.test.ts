@@ -12,6 +12,7 @@ import { createApi } from '../../daemon/api/index.ts'
 import { createMetrics } from '../../daemon/metrics.ts'
 import { createMailkeep, type Mailkeep } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
+import { withBody } from '../support/api-request.ts'
 import { until } from '../support/harness.ts'
 import { openReceiver } from '../support/http-receiver.ts'
 import { collect, commandLine, daemon, directory, errorLineOf, listening, run, runJson } from '../support/program.ts'
@@ -39,9 +40,8 @@ async function openMailkeep(t: TestContext, database = ':memory:'): Promise<Mail
 /** Opens the API without a server, configured like the daemon. */
 function apiOf(mailkeep: Mailkeep, token?: string) {
   const { answer } = createApi({ mailkeep, metrics: createMetrics(mailkeep, token) })
-  const body = async () => new Uint8Array()
   return (target: string, headers: Record<string, string> = {}, method = 'GET') =>
-    answer({ method, target, headers, body })
+    answer({ method, target, headers, ...withBody() })
 }
 
 /** Returns the value of a metric on the page. */
@@ -152,8 +152,7 @@ describe('metrics', () => {
 
   test('are not served without a renderer', async (t) => {
     const { answer } = createApi({ mailkeep: await openMailkeep(t) })
-    const body = async () => new Uint8Array()
-    assert.equal((await answer({ method: 'GET', target: '/metrics', headers: {}, body })).status, 404)
+    assert.equal((await answer({ method: 'GET', target: '/metrics', headers: {}, ...withBody() })).status, 404)
   })
 
   test('count deliveries by their outcome, attempts, and endpoints by their state', async (t) => {

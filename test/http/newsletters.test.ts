@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createApi } from '../../daemon/api/index.ts'
 import { CapturingTransport } from '../../lib/testing/mail.ts'
 import { testMailkeep } from '../../lib/testing.ts'
+import { withBody } from '../support/api-request.ts'
 import { test } from '../support/databases.ts'
 import { overHttp, type Service, until } from '../support/harness.ts'
 import { assertInvalid } from '../support/http-call.ts'
@@ -161,7 +162,7 @@ test('counts of contacts wait until large answers may be built, because they may
       method: 'GET',
       target: `/api/v1${path}`,
       headers: { authorization: `Bearer ${token}` },
-      body: async () => Buffer.alloc(0),
+      ...withBody(),
       buildLarge: (make, clientId) => {
         builtFor.push(clientId)
         return make()
@@ -186,7 +187,7 @@ test('previews wait until large answers may be built, and keep to their idempote
       method: 'POST',
       target: `/api/v1${path}/preview`,
       headers: { authorization: `Bearer ${token}`, 'idempotency-key': path, ...ofBody },
-      body: async () => body,
+      ...withBody(body),
       buildLarge: (make) => {
         built.push(path)
         return make()

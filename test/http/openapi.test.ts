@@ -7,6 +7,7 @@ import { chapters } from '../../daemon/api/routes/index.ts'
 import { listen } from '../../daemon/http/server.ts'
 import { errorCodes, eventTypes, version } from '../../lib/index.ts'
 import { testMailkeep } from '../../lib/testing.ts'
+import { withBody } from '../support/api-request.ts'
 import { openService } from '../support/harness.ts'
 import {
   assertDescribed,
@@ -29,7 +30,7 @@ async function describedBy(options: Options, request: object = {}): Promise<Desc
   const { answer } = createApi({ mailkeep: kit.mailkeep, ...options })
   const target = '/api/v1/openapi.json'
   const headers = { host: 'api.example:6245' }
-  const answered = await answer({ method: 'GET', target, headers, body: async () => new Uint8Array(), ...request })
+  const answered = await answer({ method: 'GET', target, headers, ...withBody(), ...request })
   return descriptionIn(answered)
 }
 
@@ -201,7 +202,7 @@ describe('the description of the API', () => {
     const api = createApi({ mailkeep: kit.mailkeep })
     for (const host of ['a.example', 'b.example']) {
       const request = { method: 'GET', target: '/api/v1/openapi.json', headers: { host } }
-      const answered = await api.answer({ ...request, body: async () => new Uint8Array() })
+      const answered = await api.answer({ ...request, ...withBody() })
       assert.deepEqual(descriptionIn(answered).servers, [{ url: `http://${host}` }])
     }
   })
@@ -211,8 +212,8 @@ describe('GET /api/v1/openapi.json', () => {
   test('costs little more than any other answer, because it needs no token', onDemand, async () => {
     await using kit = await testMailkeep()
     const { answer } = createApi({ mailkeep: kit.mailkeep })
-    const body = async () => new Uint8Array()
-    const ask = () => answer({ method: 'HEAD', target: '/api/v1/openapi.json', headers: { host: 'a.example' }, body })
+    const request = { method: 'HEAD', target: '/api/v1/openapi.json', headers: { host: 'a.example' }, ...withBody() }
+    const ask = () => answer(request)
     await ask()
     const startedMs = performance.now()
     for (let at = 0; at < 1000; at++) await ask()

@@ -5,6 +5,7 @@ import { Ajv2020 as Ajv, type ErrorObject, type ValidateFunction } from 'ajv/dis
 import addFormats from 'ajv-formats'
 import { type ApiResponse, createApi } from '../../daemon/api/index.ts'
 import { testMailkeep } from '../../lib/testing.ts'
+import { withBody } from './api-request.ts'
 
 interface Ref {
   readonly $ref: string
@@ -72,7 +73,7 @@ async function ask(): Promise<Description> {
   await using kit = await testMailkeep()
   const { answer } = createApi({ mailkeep: kit.mailkeep, metrics, logger })
   const target = '/api/v1/openapi.json'
-  const answered = await answer({ method: 'GET', target, headers: {}, body: async () => new Uint8Array() })
+  const answered = await answer({ method: 'GET', target, headers: {}, ...withBody() })
   assert.equal(answered.status, 200, `the API cannot be described: ${logged}`)
   return descriptionIn(answered)
 }
