@@ -238,7 +238,7 @@ function unknownVariables(env: Environment): string[] {
  * @param known The command's flags.
  * @param command The command's name.
  */
-export function unknownFlag(token: string, known: readonly string[] = [], command = ''): CliError {
+export function unknownFlag(token: string, known: readonly string[], command: string): CliError {
   const given = token.replace(/=.*$/s, '')
   const flag = given.replace(/^-+/, '')
   if (/^-(?:v|-version)$/.test(token)) return new CliError(`${token} must be the only word: mailkeep ${token}.`, 2)
@@ -247,8 +247,7 @@ export function unknownFlag(token: string, known: readonly string[] = [], comman
   if (!secret) {
     const meant = nearest(flag, [...known, 'json', 'help'])
     const hint = meant === undefined ? '' : ` Did you mean --${meant}?`
-    const see = command === '' ? '' : ` See mailkeep ${command} --help.`
-    return new CliError(`There is no flag ${given} here.${hint}${see}`, 2)
+    return new CliError(`There is no flag ${given} here.${hint} See mailkeep ${command} --help.`, 2)
   }
   const variable = variableOf(secret)
   return new CliError(

@@ -269,15 +269,15 @@ test('an error never repeats a secret', () => {
     configErrorOf({}, { 'mail-transport': 'smtp://user:geheim@host' }),
     configErrorOf({}, { database: 'postgres://user:geheim@host/db' }),
     configErrorOf({}, { database: 'mysql://user:geheim@host/db' }),
-    unknownFlag('--admin-token=geheim'),
-    unknownFlag('--other=geheim'),
+    unknownFlag('--admin-token=geheim', [], 'serve'),
+    unknownFlag('--other=geheim', [], 'serve'),
   ]
   for (const { message } of configErrors) assert.doesNotMatch(message, /geheim/)
 })
 
 test('secrets and database URLs are not taken from the command line', () => {
   for (const name of ['admin-token', 'encryption-key', 'metrics-token']) {
-    const { message, exitCode } = unknownFlag(`--${name}`)
+    const { message, exitCode } = unknownFlag(`--${name}`, [], 'serve')
     assert.match(message, new RegExp(`set MAILKEEP_${name.toUpperCase().replace('-', '_')} or MAILKEEP_.*_FILE`))
     assert.equal(exitCode, 2)
   }
