@@ -4,6 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { documentOf } from '../daemon/api/openapi/document.ts'
+import { routes } from '../daemon/api/routes/index.ts'
+import { operations } from '../daemon/client/operations.ts'
 
 const root = join(import.meta.dirname, '..')
 const generator = join(root, 'test/generated-client/node_modules/openapi-typescript/bin/cli.js')
@@ -16,10 +18,34 @@ export function clientTypes(): string {
     execFileSync(process.execPath, [generator, join(folder, 'api.json'), '-o', join(folder, 'api.d.ts')])
     const text = readFileSync(join(folder, 'api.d.ts'), 'utf8')
     const body = text.slice(text.indexOf('export interface paths'))
-    return `/** Types of the API's requests and answers. Written by \`npm run reference\` from the description. */\n${body}`
+    const about = `/** Types of the API's requests and answers. Written by \`npm run reference\` from the description. */`
+    return `${about}\nimport type { Method } from './methods.ts'\n\n${resources()}\n${body}`
   } finally {
     rmSync(folder, { recursive: true })
   }
+}
+
+/** Returns the interface of the client's methods. They are written out, so that editors show their docstrings. */
+function resources(): string {
+  const lines = Object.entries(operations).flatMap(([resource, methods]) => [
+    `    readonly ${resource}: {`,
+    ...Object.entries(methods).flatMap(([name, route]) => [
+      `        /** ${aboutRoute(route)} */`,
+      `        readonly ${name}: Method<"${route}">;`,
+    ]),
+    '    };',
+  ])
+  return ['/** The methods of a client, by resource. */', 'export interface Resources {', ...lines, '}'].join('\n')
+}
+
+/** Returns what the description says about a route. */
+function aboutRoute(named: string): string {
+  const { summary, description = '' } = routes.find(({ method, path }) => `${method} ${braced(path)}` === named)!
+  return `${summary}. ${description}`.trim()
+}
+
+function braced(path: string): string {
+  return path.replace(/:(\w+)/g, '{$1}')
 }
 
 type Json = Readonly<Record<string, unknown>>

@@ -1,6 +1,7 @@
 /** A client of the HTTP API for every platform with `fetch`: Node, browsers, Deno, Bun, edge. */
 
-import type { CallOptions, Listing, Page, QueryOf, Resources } from './methods.ts'
+import type { Resources } from './api.ts'
+import type { CallOptions, Listing, Page, QueryOf } from './methods.ts'
 import { answeredWithContact, operations, withoutKey } from './operations.ts'
 import { type ClientOptions, callOptionsOf, check, type Settings, settingsOf } from './options.ts'
 import { notOfApi, type Request, send } from './request.ts'

@@ -1,5 +1,4 @@
 import type { paths } from './api.ts'
-import type { operations } from './operations.ts'
 
 type Verb<Route> = Route extends `${infer Method} ${string}` ? Method : never
 type Path<Route> = Route extends `${string} ${infer Below}` ? `/api/v1${Below}` : never
@@ -90,9 +89,5 @@ type Input<Route> =
         ? [body?: BodyOf<Route> | undefined, options?: WithQuery<Route> | undefined]
         : [body: BodyOf<Route>, options?: WithQuery<Route> | undefined]
 
-type Method<Route> = (...args: [...Ids<Route>, ...Input<Route>]) => AnswerOf<Route>
-
-type Methods<Table> = { readonly [Name in keyof Table]: Method<Table[Name]> }
-
-/** The methods of a client, by resource. */
-export type Resources = { readonly [Name in keyof typeof operations]: Methods<(typeof operations)[Name]> }
+/** A method that calls a route. */
+export type Method<Route> = (...args: [...Ids<Route>, ...Input<Route>]) => AnswerOf<Route>

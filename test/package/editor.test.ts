@@ -66,3 +66,20 @@ test('the editor shows an operation’s docstring with its errors and parameters
   })
   assert.match(JSON.stringify(help.signatures), /Fields besides `email`, `name`, `tags` and `confirmed` are attributes/)
 })
+
+test('the editor shows what a method of the client does', { timeout: 120_000 }, async (t) => {
+  const { ask, tell, stop } = languageServer()
+  t.after(stop)
+  await ask('initialize', { processId: null, rootUri: pathToFileURL(root).href, capabilities: {} })
+  tell('initialized', {})
+  const uri = pathToFileURL(join(root, 'test', 'an-api-client.ts')).href
+  const lines = [
+    "import type { Client } from 'mailkeep/client'",
+    'declare const client: Client',
+    'client.contacts.addToList',
+  ]
+  tell('textDocument/didOpen', { textDocument: { uri, languageId: 'typescript', version: 1, text: lines.join('\n') } })
+  const position = { line: 2, character: lines[2]!.length - 2 }
+  const hover = await ask<{ contents: { value: string } }>('textDocument/hover', { textDocument: { uri }, position })
+  assert.match(hover.contents.value, /Create or match a contact, and add it to a list\. Tags are added/)
+})
