@@ -79,10 +79,8 @@ export async function renameClient(ctx: Context, id: number, input: ClientInput)
 export async function deleteClient(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('clientId', id)
-    const deleted_at = now(tx)
-    if (!(await queries.markClientDeleted(tx, { id, deleted_at }))) throw notFound('client')
+    if (!(await queries.markClientDeleted(tx, { id, deleted_at: now(tx) }))) throw notFound('client')
     await queries.switchOffEndpointsOf(tx, { client_id: id })
-    await queries.revokeTokensOf(tx, { client_id: id, revoked_at: deleted_at })
     tx.transaction.afterCommit(() => {
       tx.local.tokens.clear()
       tx.local.webhooks.abort(({ clientId }) => clientId === id)

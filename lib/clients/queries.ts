@@ -86,14 +86,6 @@ export const switchOffEndpointsOf = statement({ client_id: int }, (db, p) =>
     .where('client_id', '=', p.client_id),
 )
 
-export const revokeTokensOf = statement({ client_id: int, revoked_at: time }, (db, p) =>
-  db
-    .updateTable('mailkeep_token')
-    .set({ revoked_at: p.revoked_at })
-    .where('client_id', '=', p.client_id)
-    .where('revoked_at', 'is', null),
-)
-
 /** Revokes a token, unless it is revoked already. */
 export const revokeToken = statement({ id: int, revoked_at: time }, (db, p) =>
   db
