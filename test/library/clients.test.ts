@@ -55,6 +55,47 @@ onEveryDatabase('clients', (open) => {
     assert.equal(await count(`mailkeep_contact where email like '%@example.org'`), 0)
   })
 
+  test('are gone at once, also while a job still deletes their rows', async (t) => {
+    const { mailkeep, acme, acmeId, count } = await open(t, { start: false, publicUrl: 'https://mail.example.org' })
+    const list = await acme.lists.create({ name: 'News' })
+    await acme.contacts.addManyToList(
+      list.id,
+      Array.from({ length: 600 }, (_, n) => ({ email: `p${n}@example.org` })),
+    )
+    const { token } = await mailkeep.tokens.create({ clientId: acmeId, role: 'admin' })
+    const session = (await acme.portal.createLink()).url.split('token=')[1]!
+    for (const one of [token, session]) assert.equal((await mailkeep.tokens.authenticate(one))?.clientId, acmeId)
+    await mailkeep.clients.delete(acmeId)
+    assert.ok((await count('mailkeep_contact where client_id = ?', acmeId)) > 0)
+    for (const one of [token, session]) assert.equal(await mailkeep.tokens.authenticate(one), undefined)
+    assert.ok((await mailkeep.clients.list()).every((client) => client.id !== acmeId))
+    for (const attempt of [
+      () => mailkeep.clients.get(acmeId),
+      () => mailkeep.clients.rename(acmeId, { name: 'Acme' }),
+      () => mailkeep.clients.delete(acmeId),
+      () => mailkeep.tokens.create({ clientId: acmeId, role: 'viewer' }),
+      () => acme.tokens.create({ name: 'Billing', role: 'viewer' }),
+      () => acme.portal.createLink(),
+    ]) {
+      await assert.rejects(attempt(), { code: 'not_found' }, String(attempt))
+    }
+  })
+
+  test('get no webhook after they are deleted, however many wait', async (t) => {
+    const opened = await open(t, { start: false })
+    const { mailkeep, acmeId, count } = opened
+    const receiver = await openReceiver(t, 204)
+    await addEndpoint(opened, receiver.url())
+    await raise(opened)
+    await copies(opened, 3000, 'pending')
+    await mailkeep.clients.delete(acmeId)
+    const waiting = () => count('mailkeep_delivery where client_id = ?', acmeId)
+    assert.ok((await waiting()) > 0, 'a job deletes the rest')
+    mailkeep.start()
+    await until('all are deleted', async () => (await waiting()) === 0 || undefined)
+    assert.deepEqual(receiver.received, [])
+  })
+
   test('are deleted without an effect on the endpoints and tokens of others', async (t) => {
     const { mailkeep, acme, acmeId } = await open(t, { start: false })
     const other = await mailkeep.clients.create({ name: 'Other' })
@@ -72,6 +113,24 @@ onEveryDatabase('clients', (open) => {
     assert.ok(await mailkeep.tokens.authenticate(token))
     clock.advance(1)
     assert.equal(await mailkeep.tokens.authenticate(token), undefined)
+  })
+
+  test('show the token of the caller only to its own client, and while it is valid', async (t) => {
+    const { mailkeep, acmeId, clock } = await open(t, { start: false })
+    const other = await mailkeep.clients.create({ name: 'Other' })
+    const [short, long] = [
+      await mailkeep.tokens.create({ clientId: acmeId, role: 'viewer', expiresInMs: 60_000 }),
+      await mailkeep.tokens.create({ clientId: acmeId, role: 'viewer' }),
+    ]
+    const current = (tokenId: number | undefined, clientId = acmeId) =>
+      mailkeep.forClient(clientId, { source: 'api', tokenId }).tokens.current()
+    for (const { id } of [short, long]) assert.equal((await current(id)).id, id)
+    await assert.rejects(current(long.id, other.id), { code: 'not_found' })
+    await assert.rejects(current(undefined), { code: 'not_found' })
+    clock.advance(60_000)
+    await assert.rejects(current(short.id), { code: 'not_found' })
+    await mailkeep.tokens.revoke(long.id)
+    await assert.rejects(current(long.id), { code: 'not_found' })
   })
 
   test('show when a token was used also after the clock was set back', async (t) => {
