@@ -62,6 +62,19 @@ onEveryDatabase('an erased and suppressed address', (open) => {
     await assert.rejects(acme.contacts.changeEmail(bob.id, { email: email.toUpperCase() }), isRefused)
   })
 
+  test('keeps no address from being stored that is suppressed for another reason', async (t) => {
+    const { acme } = await open(t, { start: false })
+    const { contact } = await acme.contacts.upsert({ email })
+    await acme.contacts.delete(contact.id, { suppress: true })
+    await acme.suppressions.create({ email: 'bob@example.org' })
+    const list = await acme.lists.create({ name: 'News' })
+    const results = await acme.contacts.addManyToList(list.id, [{ email }, { email: 'bob@example.org' }])
+    assert.deepEqual(
+      results.map(({ refused }) => refused && isRefused(refused)),
+      [true, undefined],
+    )
+  })
+
   test('does not stay readable in a suppression, with or without a hash of it', async (t) => {
     const { acme, count } = await open(t, { start: false })
     for (const suppress of [false, true]) {
