@@ -95,6 +95,20 @@ onEveryDatabase('a list with double opt-in', (open) => {
     assert.equal(asked().length, 1, 'after the link has expired a post asks again')
   })
 
+  test('is shown as waiting until its link has expired', async (t) => {
+    const { acme, list, plain, clock } = await openNews(open, t)
+    const waiting = async () => {
+      let text = ''
+      for await (const chunk of acme.contacts.data({ email })) text += chunk
+      return JSON.parse(text).pending_lists
+    }
+    await acme.contacts.addToList(list.id, { email })
+    clock.advance(30 * dayMs - 1000)
+    assert.deepEqual(await waiting(), [plain])
+    clock.advance(1001)
+    assert.deepEqual(await waiting(), [])
+  })
+
   test('asks again after the clock was set back', async (t) => {
     const mk = await openNews(open, t)
     const add = () => mk.acme.contacts.addToList(mk.list.id, { email })

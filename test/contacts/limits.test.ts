@@ -175,6 +175,7 @@ onEveryDatabase('a contact', (open) => {
     const left = stored.lists[1]!.id
     await page.updatePreferences(contact.id, { leaveLists: [left] })
     await contacts.addToList(another.id, { email })
+    await assert.rejects(page.updatePreferences(contact.id, { joinLists: [left] }), refusedOn('lists'))
     await page.updatePreferences(contact.id, { joinLists: [left], leaveLists: [another.id] })
     const swapped = await contacts.get(contact.id)
     assert.deepEqual([swapped.lists.length, swapped.topics.length], [500, 500])

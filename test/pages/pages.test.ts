@@ -227,6 +227,24 @@ overHttp('the page of preferences', (open) => {
     assert.deepEqual((await read()).lists, [])
   })
 
+  test('offers a list that the contact left there also while a request to confirm it waits', async (t) => {
+    const { preferences_url, read, client, list } = await populate(t, open)
+    await client.lists.update(list.id, { double_opt_in: true })
+    const { html } = await visit(preferences_url)
+    await submit(
+      preferences_url,
+      fieldsOf(html, 'save').filter(([name]) => name !== 'list'),
+    )
+    assert.equal((await client.contacts.addToList(list.id, { email })).pending_lists?.length, 1)
+    const offered = await visit(preferences_url)
+    assert.match(offered.html, /name="list" value="\d+"><span dir="auto">News/)
+    await submit(preferences_url, [...fieldsOf(offered.html, 'save'), ['list', String(list.id)]])
+    assert.equal((await read()).lists.length, 1)
+    await client.contacts.unsubscribe({ email })
+    await client.contacts.confirm(list.id, { email })
+    assert.notEqual((await read()).unsubscribed_at, null, 'the request ended when the contact joined')
+  })
+
   test('does not let a contact join lists and topics that the page does not offer', async (t) => {
     const { preferences_url, read, client, list, weekly, addTenant } = await populate(t, open)
     const before = await read()
