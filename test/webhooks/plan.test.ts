@@ -91,6 +91,40 @@ describe('allowances', () => {
     assert.equal(sumOf(fairness.allow(many(1, 100))), 64)
   })
 
+  /** Starts requests to an endpoint that has answered before. */
+  function start(fairness: FairScheduler, id: number, clientId: number, count: number): void {
+    fairness.started(id, clientId)
+    fairness.ended(id, clientId, fast)
+    for (let n = 0; n < count; n++) fairness.started(id, clientId)
+  }
+
+  test('go to the client with the fewest requests in flight', () => {
+    const fairness = scheduler(16)
+    start(fairness, 1, 1, 3)
+    for (const [client, count] of [4, 4, 2].entries()) start(fairness, 10 + client, 10 + client, count)
+    const due = [1, 2].map((id) => ({ id, clientId: id, due: 10, proven: true }))
+    assert.deepEqual(fairness.allow(due), [{ endpointId: 2, limit: 3 }])
+  })
+
+  for (const [what, later] of [
+    ['hangs', timedOut],
+    ['answers again', fast],
+  ] as const) {
+    test(`give endpoints that hang an eighth, also after one with several requests in flight ${what}`, () => {
+      const fairness = scheduler(64)
+      const hanging = many(8, 11).map((one) => ({ ...one, clientId: 7 }))
+      for (const { id } of hanging) {
+        fairness.started(id, 7)
+        fairness.ended(id, 7, timedOut)
+      }
+      for (const [id, count] of [5, 1].entries()) start(fairness, id, 7, count)
+      fairness.ended(0, 7, timedOut)
+      assert.deepEqual(fairness.allow(hanging), [], 'the other four may hang too')
+      for (let n = 0; n < 4; n++) fairness.ended(0, 7, later)
+      assert.equal(sumOf(fairness.allow(hanging)), 2)
+    })
+  }
+
   test('rotate: with one free slot each endpoint has its turn', () => {
     const fairness = scheduler(1)
     const turns = Array.from({ length: 6 }, () => {

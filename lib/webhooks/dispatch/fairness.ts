@@ -126,10 +126,7 @@ export class FairScheduler {
     const maxInFlight = hasAnswered ? this.#limits.endpoint : 1
     if (allowed >= due.due || state.inFlight >= maxInFlight) return false
     const client = this.#quotaOf(due.clientId)
-    return (
-      this.#all.admits(state.responsiveness, client.inFlight === 0) &&
-      client.admits(state.responsiveness, state.inFlight === 0)
-    )
+    return this.#all.admits(state.responsiveness, client.inFlight === 0) && client.admits(state.responsiveness, true)
   }
 
   #count(state: EndpointState, clientId: number, change: number): void {
@@ -177,8 +174,8 @@ class Quota {
    * Returns whether another request may start. A quarter is reserved for endpoints that answer quickly. The first
    * request to an unknown endpoint may use half of that reserve. Endpoints that hang get at most an eighth.
    *
-   * @param isFirst Whether this would be the only request in flight: of the client for the total quota, of the endpoint for
-   *   its client's quota.
+   * @param isFirst Whether this would be the only request in flight: of the client for the total quota. In its client's
+   *   quota, the request to an unknown endpoint is always the only one of its endpoint.
    */
   admits(responsiveness: Responsiveness, isFirst: boolean): boolean {
     const free = this.#limit - this.inFlight
