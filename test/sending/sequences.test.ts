@@ -113,18 +113,32 @@ onEveryDatabase('a sequence', (open) => {
     assert.equal((await acme.sequences.enrolments(id)).data.length, 2)
   })
 
-  test('skips its steps while the address of a contact is suppressed', async (t) => {
-    const mail = await openMail(t, {}, open)
-    const { acme } = mail
-    const { list } = await addAudience(mail, 0)
-    await acme.sequences.create({ name: 'Welcome', list_id: list.id, steps: [step('One', 0), step('Two', 2)] })
-    await acme.contacts.addToList(list.id, { email: emailOf(1) })
-    const { suppression } = await acme.suppressions.create({ email: emailOf(1) })
-    await mail.run()
-    await acme.suppressions.delete(suppression.id)
-    await passDays(mail, 3)
-    assert.deepEqual(subjectsTo(mail, emailOf(1)), ['Two'])
-  })
+  for (const tried of [false, true]) {
+    const when = tried ? ', also a step that is tried again' : ''
+    test(`skips its steps while the address of a contact is suppressed${when}`, async (t) => {
+      const events: string[] = []
+      const mail = await openMail(t, { onEvent: ({ type }) => events.push(type) }, open)
+      const { acme } = mail
+      const { list } = await addAudience(mail, 0)
+      await acme.sequences.create({ name: 'Welcome', list_id: list.id, steps: [step('One', 0), step('Two', 2)] })
+      await acme.contacts.addToList(list.id, { email: emailOf(1) })
+      if (tried) {
+        mail.transport.reply = 'temporary'
+        await mail.run()
+        mail.transport.reply = 'sent'
+      }
+      const { suppression } = await acme.suppressions.create({ email: emailOf(1) })
+      mail.advance(hourMs)
+      await mail.run()
+      await acme.suppressions.delete(suppression.id)
+      await passDays(mail, 3)
+      assert.deepEqual(subjectsTo(mail, emailOf(1)).slice(tried ? 1 : 0), ['Two'])
+      assert.deepEqual(
+        events.filter((type) => type.startsWith('sequence')),
+        ['sequence_step.sent', 'sequence.completed'],
+      )
+    })
+  }
 
   test('stops for contacts who unsubscribe, leave its list, are erased or are stopped by hand', async (t) => {
     const mail = await openMail(t, {}, open)
@@ -291,7 +305,8 @@ onEveryDatabase('a sequence', (open) => {
     void first.run().catch(() => {})
     await handedOver
     first.advance(hourMs)
-    const second = await openAnother(t, first, first.clock.read)
+    const events: string[] = []
+    const second = await openAnother(t, first, first.clock.read, { onEvent: ({ type }) => events.push(type) })
     // The first process is not really dead: while it looks at its own leases, it locks them for a moment.
     await until('the step is past', async () => {
       await second.run()
@@ -301,6 +316,11 @@ onEveryDatabase('a sequence', (open) => {
     await second.run()
     assert.deepEqual(subjectsTo(second, 'ada@example.org'), ['Two'])
     assert.equal((await acme.sequences.enrolments(id)).data[0]!.status, 'completed')
+    assert.deepEqual(
+      events,
+      ['sequence_step.sent', 'sequence.completed'],
+      'none for the mail that may not have been sent',
+    )
   })
 
   test('refuses steps whose templates are wrong', async (t) => {
