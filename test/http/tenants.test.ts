@@ -84,6 +84,7 @@ overHttp('tenants', (open) => {
           .length
       assert.deepEqual([await find(mine[id]!), await find(theirs[id]!), await find(theirs[id]!, mine[id]!)], [1, 0, 1])
     }
+    assert.deepEqual(await service.data(200, 'GET', '/contacts', { query: { email: 'theirs@example.org' } }), [])
     for (const search of ['theirs', 'theirs@example.org', `contact of ${'theirs'}`]) {
       assert.deepEqual(await service.data(200, 'GET', '/contacts', { query: { search } }), [])
     }
