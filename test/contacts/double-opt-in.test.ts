@@ -184,6 +184,10 @@ onEveryDatabase('a list with double opt-in', (open) => {
       ['contact.resubscribed', 'contact.subscribed'],
     )
     assert.deepEqual(await types(), ['unsubscribed', 'confirmation_requested', 'confirmed', 'resubscribed'])
+    assert.deepEqual(
+      (await acme.auditLog.list()).data.filter(({ source }) => source === 'confirmation_link').map(({ type }) => type),
+      ['contact.resubscribed', 'contact.list_added'],
+    )
     await acme.contacts.removeFromList(list.id, { email })
 
     const { contact: old } = await acme.contacts.addToList(list.id, { email: 'old@example.org' })

@@ -8,7 +8,7 @@ import { type Open, onEveryDatabase, onSharedDatabases } from '../support/webhoo
 const mebibyte = 2 ** 20
 
 async function openWithList(open: Open, t: TestContext) {
-  const mk = await open(t)
+  const mk = await open(t, { publicUrl: 'https://mail.example.org' })
   const { contacts, lists, topics } = mk.acme
   return { ...mk, contacts, lists, topics, list: await lists.create({ name: 'News' }) }
 }
@@ -151,7 +151,11 @@ onEveryDatabase('a contact', (open) => {
     const { contacts, list, lists, topics, mailkeep, acmeId } = await openWithList(open, t)
     const email = 'full@example.org'
     const { contact } = await contacts.addToList(list.id, { email })
-    for (let n = 0; n < 499; n++) await contacts.addToList((await lists.create({ name: `l${n}` })).id, { email })
+    const confirmable: number[] = []
+    for (let n = 0; n < 499; n++) {
+      confirmable.push((await lists.create({ name: `l${n}`, double_opt_in: true })).id)
+      await contacts.addToList(confirmable.at(-1)!, { email, confirmed: true })
+    }
     const another = await lists.create({ name: 'another' })
     await assert.rejects(contacts.addToList(another.id, { email, name: 'Never' }), refusedOn('lists'))
     const results = await contacts.addManyToList(another.id, [{ email, name: 'Never' }, { email: 'new@example.org' }])
@@ -167,6 +171,16 @@ onEveryDatabase('a contact', (open) => {
       await contacts.subscribeToTopic(contact.id, (await topics.create(list.id, { name: `t${n}` })).id)
     }
     await assert.rejects(contacts.subscribeToTopic(contact.id, id), refusedOn('topics'))
+
+    const [waiting] = await contacts.batch([{ op: 'upsert', email: 'waits@example.org', lists: confirmable }])
+    const ask = async (name: string) =>
+      contacts.addToList((await lists.create({ name, double_opt_in: true })).id, { email: 'waits@example.org' })
+    assert.equal((await ask('the last')).pending_lists?.length, 1)
+    await assert.rejects(ask('one more'), refusedOn('lists'))
+    await contacts.addToList(list.id, { email: 'waits@example.org' })
+    const { lists: shown } = await contacts.preferences(waiting!.id!)
+    assert.deepEqual([shown.length, shown[0]!.topics.length], [1, 500], 'of 501 topics')
+
     const stored = await contacts.get(contact.id)
     assert.deepEqual([stored.name, stored.lists.length, stored.topics.length], ['Still there', 500, 500])
 
