@@ -79,6 +79,25 @@ overHttp('statistics', (open) => {
     assert.deepEqual([total(after!, 'delivered'), total(after!, 'failed')], [90, 45])
   })
 
+  test('leave out what came at the end of their range, before and after it is summarized', needsClock, async (t) => {
+    const { data, client, mailkeep, receiver, advance } = await open(t, { dispatch: false })
+    const body = { url: (await receiver()).url(), events: ['contact.created'] }
+    await data(201, 'POST', '/webhook-endpoints', { body })
+    await client.contacts.upsert({ email: 'ada@example.org' })
+    await mailkeep.deliverDue()
+    const { series } = await data(200, 'GET', '/stats/deliveries', { query: { step: 'minute' } })
+    const atMs = Date.parse(series.find(({ delivered }: Point) => delivered === 1).at)
+    const until = async (ms: number) => {
+      const query = { from: new Date(atMs - 60_000).toISOString(), to: new Date(ms).toISOString(), step: 'minute' }
+      return total((await data(200, 'GET', '/stats/deliveries', { query })).series, 'delivered')
+    }
+    for (const passMs of [0, 120_000]) {
+      advance(passMs)
+      await mailkeep.deliverDue()
+      assert.deepEqual([await until(atMs), await until(atMs + 60_000)], [0, 1])
+    }
+  })
+
   test('count the endpoints by state, and name the first that fail', async (t) => {
     const { data, client, mailkeep, receiver, addTenant } = await open(t, {
       dispatch: false,
@@ -137,6 +156,12 @@ overHttp('statistics', (open) => {
     assert.equal(await dueAt(), null, 'the second attempt is not due yet')
     advance(7_200_000)
     assert.ok(Date.parse(await dueAt()) > Date.parse(since) + 3_000_000)
+    broken.replies('hang')
+    const delivering = mailkeep.deliverDue()
+    const [, attempt] = await broken.next(2)
+    assert.equal(await dueAt(), null, 'the attempt is under way')
+    attempt!.answer(204)
+    await delivering
   })
 
   test('of another client are not shown', async (t) => {
@@ -194,6 +219,12 @@ overHttp('statistics', (open) => {
       series.map(({ at }: { at: string }) => at),
       ['2026-01-02T02:00:00+00:00', '2026-01-02T03:00:00+00:00', '2026-01-02T04:00:00+00:00'],
     )
+    const most = { from: '2026-01-01T00:00:00Z', step: 'minute' }
+    const { series: longest } = await data(200, 'GET', '/stats/contacts', {
+      query: { ...most, to: '2026-01-02T01:00:00Z' },
+    })
+    assert.equal(longest.length, 1500)
+    assertInvalid(await call('GET', '/stats/contacts', { query: { ...most, to: '2026-01-02T01:00:01Z' } }), 'step')
     const year = { from: '2025-01-01T00:00:00Z', to: '2026-01-01T00:00:00Z' }
     assertInvalid(await call('GET', '/stats/contacts', { query: { ...year, step: 'minute' } }), 'step')
     assertInvalid(await call('GET', '/stats/contacts', { query: { from: year.to, to: year.from } }), 'from')
