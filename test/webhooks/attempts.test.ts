@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type Socket } from 'node:net'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { errors } from 'undici'
@@ -305,6 +306,29 @@ onSharedDatabases('a receiver that misbehaves', (open) => {
     for (const one of ids) assert.match((await attempted(mk, one, 1)).error!, /interim responses/)
     assertFaster(performance.now() - startedMs, 7500, 'cutting off all, half the time-out,')
     await until('all connections are closed', () => receivers.every(({ sockets }) => sockets.size === 0) || undefined)
+  })
+
+  test('with many interim responses is complete, also several times on one connection', async (t) => {
+    const mk = await open(t)
+    let connections = 0
+    const server = createHttpServer((_, response) => {
+      for (let n = 0; n < 10; n++) response.writeEarlyHints({ link: `</${'a'.repeat(1000)}>; rel=preload` })
+      response.writeHead(204).end()
+    }).on('connection', () => {
+      connections += 1
+    })
+    t.after(() => server.close())
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    const { id } = await addEndpoint(mk, `http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+    for (const count of [1, 2, 3]) {
+      await raise(mk)
+      const { attempt_log } = await until('the attempt is recorded', async () => {
+        const { data } = await mk.acme.webhooks.listDeliveries(id)
+        const last = data.length === count && (await mk.acme.webhooks.getDelivery(id, data[0]!.id))
+        return last && last.attempt_log.length > 0 ? last : undefined
+      })
+      assert.deepEqual([attempt_log[0]!.error, connections], [null, 1])
+    }
   })
 
   test('with binary data: the stored answer is text of at most 4 KiB, without NUL', async (t) => {

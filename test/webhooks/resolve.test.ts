@@ -94,6 +94,10 @@ describe('a name resolves', () => {
   }
   const both: [Answer, Answer] = [[v4.address], [v6.address]]
   test('to all addresses, IPv4 first', resolves(...both, { all: true }, [v4, v6]))
+  test('to all addresses, IPv4 first, also if it is answered later', async () => {
+    const later = new Promise<string[]>((resolve) => setImmediate(() => resolve([v4.address])))
+    await resolves(later, [v6.address], { all: true }, [v4, v6])()
+  })
   test('to one address', resolves(...both, { all: false }, v4))
   test('to one address by default', resolves(...both, {}, v4))
   test('to IPv4 only', resolves(...both, { all: true, family: 4 }, [v4]))
