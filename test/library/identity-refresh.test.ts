@@ -100,6 +100,19 @@ test('a client refreshes one of its identities', async (t) => {
   assert.equal(asked.length, count, 'the provider is not asked about a verified identity')
 })
 
+test('an identity that is removed while the provider is asked is not found', async (t) => {
+  let remove = async () => {}
+  const start = async () => {
+    await remove()
+    return 'verifying' as const
+  }
+  const kit = await testMailkeep({ identityProvider: { start, status: start } })
+  t.after(() => kit.close())
+  const { id } = await kit.client.identities.add({ email: 'ada@example.org' })
+  remove = () => kit.client.identities.remove(id)
+  await assert.rejects(kit.client.identities.refresh(id), { code: 'not_found' })
+})
+
 onKinds(kinds, 'refreshing', (kind) => {
   test('checks the unsettled identities of all clients, each once', async (t) => {
     const { source, close } = await openPlace(kind)
