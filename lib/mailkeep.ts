@@ -52,6 +52,10 @@ const maxCachedClientApis = 1000
  * @throws MailkeepError `unavailable`: it cannot be opened; `internal`: the SQLite file is damaged, or is no database;
  *   `conflict`: another encryption key, the database of a newer version, or a missing migration with `migrate: false`;
  *   `validation_failed` on each option that is wrong or unknown.
+ * @example
+ * const mailkeep = await createMailkeep({ database: sqlite('mail.db'), encryptionKey })
+ * mailkeep.start()
+ * const acme = mailkeep.forClient(1) // the id that clients.create returned
  */
 export async function createMailkeep(options: MailkeepOptions): Promise<Mailkeep> {
   checkOptions('createMailkeep', options)

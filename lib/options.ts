@@ -17,6 +17,7 @@ export interface MailkeepOptions {
   readonly encryptionKey: EncryptionKey
   /** Earlier keys, to decrypt secrets until `resealSecrets()` has re-encrypted them. */
   readonly previousEncryptionKeys?: readonly EncryptionKey[] | undefined
+  /** Receives mailkeep's log, also errors of background work. `console` fits. Default: nothing is logged. */
   readonly logger?: Logger | undefined
   /** Settings that differ from `defaultWebhookSettings`. */
   readonly webhooks?: Optional<WebhookSettings> | undefined

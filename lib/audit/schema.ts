@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { type Source, sources, sourcesText } from '../context.ts'
-import { pageFields, WholeNumber } from '../page.ts'
+import { type PageInput, pageFields, WholeNumber } from '../page.ts'
 import { closedObject } from '../parse.ts'
 import { described, Id, type RecordFields, recordFrom, Time } from '../record.ts'
 import type { Timestamp } from '../time.ts'
@@ -86,14 +86,11 @@ export const auditFields: RecordFields<AuditEntry> = {
 export const entryFrom = recordFrom(auditFields)
 
 /** Filters and page of the audit log. */
-export interface AuditQueryInput {
+export interface AuditQueryInput extends PageInput {
   /** Id of a token: only changes that were made with it. */
   readonly token?: number | string | undefined
   /** Only changes of this type. */
   readonly type?: ChangeType | undefined
-  /** 1–100, default 25. */
-  readonly per_page?: number | string | undefined
-  readonly cursor?: string | undefined
 }
 
 export const AuditQuery = closedObject({

@@ -26,13 +26,17 @@ export interface Token {
   name: string | null
   role: Role
   created_at: Timestamp
+  /** Null when it is valid until it is revoked. */
   expires_at: Timestamp | null
+  /** To the minute; null before the first use. */
   last_used_at: Timestamp | null
+  /** Null when it is not revoked. */
   revoked_at: Timestamp | null
 }
 
 /** A new token, shown only when it is created. */
 export interface NewToken extends Pick<Token, 'id' | 'client_id' | 'name' | 'role' | 'created_at' | 'expires_at'> {
+  /** The bearer token itself, which only this record shows. */
   token: string
 }
 

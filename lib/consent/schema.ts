@@ -22,14 +22,18 @@ export type HistoryType = (typeof historyTypes)[number]
 /** One change of a contact's memberships, and where it came from: the proof of consent. */
 export interface HistoryEntry {
   id: number
+  /** `confirmed`: the contact confirmed a list with double opt-in, and joined it by that. */
   type: HistoryType
   source: Source
+  /** The list, which may be deleted; null if the change concerns none. */
   list_id: number | null
+  /** The topic, which may be deleted; null if the change concerns none. */
   topic_id: number | null
   /** The token of the request; null for a change without one. */
   token_id: number | null
   /** Address of the contact's device. Null for what others did. */
   ip: string | null
+  /** `User-Agent` of the contact's browser. Null for what others did. */
   user_agent: string | null
   created_at: Timestamp
 }
@@ -59,6 +63,7 @@ export interface Suppression {
   id: number
   /** Null for the address of an erased contact, of which only a keyed hash is stored. */
   email: string | null
+  /** `manual`: added by a request. `erased`: its contact was erased, and the address cannot be stored again. */
   reason: SuppressionReason
   created_at: Timestamp
 }

@@ -23,14 +23,18 @@ import { type Topic, topicFields } from '../topics/schema.ts'
 export interface Contact {
   id: number
   uuid: string
+  /** Full name; empty if none was given. */
   name: string
   email: string
+  /** Values of the attributes by name. */
   extra_attributes: Record<string, string>
   /** Null while subscribed. */
   unsubscribed_at: Timestamp | null
+  /** Whether the contact unsubscribed itself. */
   unsubscribed_by_contact: boolean
   tags: Tag[]
   lists: List[]
+  /** Topics that the contact is subscribed to. */
   topics: Topic[]
   created_at: Timestamp
 }

@@ -8,6 +8,7 @@ import { type MessageStatus, messageStatuses, type SkipReason, skipReasons } fro
 /** One mail to one recipient. */
 export interface Message {
   id: number
+  /** The left part of the `Message-ID`. */
   uuid: string
   /** Null once the contact is erased. */
   contact_id: number | null
@@ -16,6 +17,7 @@ export interface Message {
   newsletter_id: number | null
   sequence_id: number | null
   step_id: number | null
+  /** `uncertain`: the process or the connection was lost while it was handed over. It is not sent again by itself. */
   status: MessageStatus
   /** Why it was skipped; null otherwise. */
   reason: SkipReason | null

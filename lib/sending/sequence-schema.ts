@@ -21,6 +21,7 @@ export interface SequenceSummary {
   name: string
   /** Contacts who are added to this list are enrolled; null: contacts are enrolled by hand only. */
   list_id: number | null
+  /** Null: the first verified identity. */
   from_identity_id: number | null
   reply_to: string | null
   status: SequenceStatus
@@ -31,12 +32,14 @@ export interface SequenceSummary {
 /** One mail of a sequence. */
 export interface SequenceStep {
   id: number
+  /** From 1. */
   position: number
   /** Seconds after the step before it; for the first step, after the enrolment. */
   delay_seconds: number
   subject: string
   preheader: string | null
   html: string
+  /** Null: made from the html. */
   text: string | null
 }
 

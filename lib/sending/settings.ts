@@ -4,19 +4,19 @@ import type { MailTransport } from './transport.ts'
 export interface MailSettings {
   /** Hands messages over. Without it nothing is sent, and newsletters cannot be started. */
   readonly transport?: MailTransport | undefined
-  /** Maximum messages a second in all, of all processes that share the database. */
+  /** Maximum messages a second in all, of all processes that share the database. Default 10. */
   readonly rate: number
   /** Maximum messages a second of each sender identity; default: `rate`. */
   readonly identityRate?: number | undefined
-  /** Maximum messages that this process hands over at the same time. */
+  /** Maximum messages that this process hands over at the same time. Default 5. */
   readonly connections: number
-  /** For development: sender identities need not be verified. */
+  /** For development: sender identities need not be verified. Default false. */
   readonly allowUnverified: boolean
   /** The postal address of senders, for templates: `client.postal_address`. */
   readonly postalAddress: string
-  /** Timeout of a whole attempt. */
+  /** Timeout of a whole attempt. Default 120. */
   readonly timeoutSeconds: number
-  /** How long messages are stored. The counts of newsletters stay. */
+  /** How long messages are stored. The counts of newsletters stay. Default 365. */
   readonly retentionDays: number
 }
 

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import * as v from 'valibot'
 import type { Context } from '../context.ts'
-import { mapPage, type Page, pageFields, type Range, readPage } from '../page.ts'
+import { mapPage, type Page, type PageInput, pageFields, type Range, readPage } from '../page.ts'
 import { closedObject, parse, TimeMs } from '../parse.ts'
 import { int, ints, rows, statement, text, time, word } from '../storage/statement.ts'
 import { timestamp } from '../time.ts'
@@ -19,14 +19,11 @@ import {
 } from './schema.ts'
 
 /** Filters and page of a listing of deliveries. */
-export interface DeliveryQueryInput {
+export interface DeliveryQueryInput extends PageInput {
   readonly status?: DeliveryStatus | undefined
   readonly event_type?: EventType | undefined
   /** Only deliveries that were created then or later: ISO 8601 with an offset, as in `2026-01-02T03:04:05Z`. */
   readonly since?: string | undefined
-  /** 1–100, default 25. */
-  readonly per_page?: number | string | undefined
-  readonly cursor?: string | undefined
 }
 
 const DeliveryQuery = closedObject({

@@ -15,10 +15,13 @@ export interface Endpoint {
   url: string
   description: string
   events: EventType[]
+  /** Whether the endpoint receives deliveries. */
   active: boolean
+  /** `auto_failures`: switched off after failures. Null while active. */
   disabled_reason: 'manual' | 'auto_failures' | null
   /** Failed attempts since the last success. */
   consecutive_failures: number
+  /** Time of the last attempt, as in `2026-01-02T03:04:05+00:00`; null before the first attempt. */
   last_triggered_at: string | null
 }
 
@@ -40,15 +43,19 @@ export type EndpointKind = 'http' | 'handler'
 export type DeliveryStatus = 'pending' | 'success' | 'failed' | 'held'
 export const deliveryStatuses = ['pending', 'success', 'failed', 'held'] as const satisfies DeliveryStatus[]
 
-/** One event on its way to one endpoint. */
+/** One event on its way to one endpoint. Times are written as in `2026-01-02T03:04:05+00:00`. */
 export interface Delivery {
   id: number
+  /** The `X-Service-Delivery` of all its attempts. */
   uuid: string
   event_type: EventType
+  /** `pending`: waits for an attempt. `failed`: no further attempts. `held`: the endpoint was switched off. */
   status: DeliveryStatus
+  /** Requests made, including interrupted ones. */
   attempts: number
   /** HTTP status of the last answer; null before the first answer. */
   response_status: number | null
+  /** When an attempt succeeded; null before. */
   delivered_at: string | null
 }
 
@@ -179,6 +186,7 @@ export interface Attempt {
   /** Null when the attempt was interrupted, so that its outcome is not known. */
   duration_ms: number | null
   response_status: number | null
+  /** Why it failed, as a sentence; null after an answer of 2xx. */
   error: string | null
   /** The first 4 KiB of the answer. */
   response_body: string | null
@@ -200,6 +208,7 @@ export const attemptFields: RecordFields<Attempt> = {
 export interface DeliveryDetail extends Delivery {
   /** The event as sent; null once it is erased. */
   payload: unknown
+  /** Why the last attempt failed, or why there will be no attempt. */
   error: string | null
   created_at: string
   /** Null unless pending. During an attempt: when the next one starts at the latest if its process dies. */

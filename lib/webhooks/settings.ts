@@ -13,26 +13,29 @@ export interface WebhookPort {
 
 /** Settings of webhook delivery. The defaults are in `defaultWebhookSettings`. */
 export interface WebhookSettings {
-  /** For development: allows `http`, any port and private hosts. */
+  /** For development: allows `http`, any port and private hosts. Default false. */
   readonly allowPrivate: boolean
-  /** Ports that an endpoint's URL may use. */
+  /** Ports that an endpoint's URL may use. Default 443 and 8443. */
   readonly ports: readonly number[]
-  /** Delay before attempt 2, 3, …, counted from the end of the previous attempt. */
+  /** Delay before attempt 2, 3, …, counted from the end of the previous attempt. Default: nine delays, over 3 days. */
   readonly retryScheduleSeconds: readonly number[]
-  /** Timeout of a whole attempt, from connecting to the end of the answer. */
+  /** Timeout of a whole attempt, from connecting to the end of the answer. Default 15. */
   readonly timeoutSeconds: number
-  /** Maximum requests in flight in total. */
+  /** Maximum requests in flight in total. Default 256. */
   readonly concurrency: number
-  /** Maximum requests in flight to one endpoint. */
+  /** Maximum requests in flight to one endpoint. Default 64. */
   readonly endpointConcurrency: number
-  /** An endpoint is switched off after this many failures in a row, if `disableAfterHours` have passed too. */
+  /**
+   * An endpoint is switched off after this many failures in a row, if `disableAfterHours` have passed too. Default 20.
+   */
   readonly disableAfterFailures: number
-  /** Minimum hours since the first of these failures before an endpoint is switched off. */
+  /** Minimum hours since the first of these failures before an endpoint is switched off. Default 24. */
   readonly disableAfterHours: number
-  /** Maximum webhook endpoints of a client. Each event creates one delivery per endpoint. */
+  /** Maximum webhook endpoints of a client. Each event creates one delivery per endpoint. Default 100. */
   readonly endpointsPerClient: number
+  /** Maximum test deliveries of a client in a minute. Default 10. */
   readonly testDeliveriesPerMinute: number
-  /** How long deliveries are stored. */
+  /** How long deliveries are stored. Default 30. */
   readonly retentionDays: number
 }
 

@@ -9,7 +9,7 @@ import { nameOf } from '../../daemon/commands/command.ts'
 import { commands } from '../../daemon/commands/index.ts'
 import { settingHelp } from '../../daemon/setting-help.ts'
 import { settingNames, variableOf } from '../../daemon/settings.ts'
-import { errorCodes, eventTypes, inputLimits } from '../../lib/index.ts'
+import { defaultMailSettings, defaultWebhookSettings, errorCodes, eventTypes, inputLimits } from '../../lib/index.ts'
 import {
   enrolmentStatuses,
   messageStatuses,
@@ -75,6 +75,16 @@ test('the table of settings has every setting with its default', () => {
   for (const name of settingNames) {
     const { default: value } = settingHelp[name]
     if (/^[\w.,]+$/.test(value)) assert.equal(shown.get(variableOf(name)), value, name)
+  }
+})
+
+test('the docstrings of the library’s settings have the defaults, which editors show', () => {
+  const files = { 'lib/webhooks/settings.ts': defaultWebhookSettings, 'lib/sending/settings.ts': defaultMailSettings }
+  for (const [file, defaults] of Object.entries(files)) {
+    const source = readFileSync(join(root, file), 'utf8')
+    for (const [name, value] of Object.entries(defaults).filter(([, value]) => /number|boolean/.test(typeof value))) {
+      assert.match(source, new RegExp(`Default ${value}\\.\\s+\\*/\\n  readonly ${name}:`), name)
+    }
   }
 })
 
