@@ -242,8 +242,7 @@ export const markUncertain = statement(
   { ids: ints, error: text },
   (_, p, dialect) => sql`
   update mailkeep_message set status = 'uncertain', claim = null, claimed_at = null, lease_until = null,
-    error = case when contact_id is not null then ${p.error} end
-  where ${dialect.inList(sql.ref('id'), p.ids)}`,
+    error = ${p.error} where ${dialect.inList(sql.ref('id'), p.ids)}`,
 )
 
 /** Makes messages due that were never tried. They are due from the start, so the clock was set back since. */
