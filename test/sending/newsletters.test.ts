@@ -270,6 +270,27 @@ onEveryDatabase('a newsletter', (open) => {
     )
   })
 
+  test('keeps at most 1,000 characters of what a server says', async (t) => {
+    const long = 'x'.repeat(5000)
+    const outcomes: MailOutcome[] = [
+      { kind: 'sent', providerMessageId: long },
+      { kind: 'permanent', error: long, unknownMailbox: false },
+    ]
+    const opened = await openMail(t, { mail: { transport: { send: async () => outcomes.shift()! } } }, open)
+    const { list } = await addAudience(opened, outcomes.length)
+    const { id } = await addNewsletter(opened, { lists: [list.id] })
+    await opened.acme.newsletters.send(id)
+    await opened.run()
+    const { data } = await opened.acme.newsletters.messages(id)
+    assert.deepEqual(
+      data.map(({ status, error, provider_message_id }) => [status, (error ?? provider_message_id)?.length]).sort(),
+      [
+        ['failed', 1000],
+        ['sent', 1000],
+      ],
+    )
+  })
+
   test('skips contacts who unsubscribed, were erased or suppressed, or left its list or topic before their message', async (t) => {
     const mail = await openMail(t, { connections: 1 }, open)
     const { acme, mailkeep } = mail
@@ -381,6 +402,21 @@ onEveryDatabase('a newsletter', (open) => {
     assert.equal((await acme.newsletters.get(newsletter.id)).status, 'cancelled')
   })
 
+  test('skips a message that would be tried again when it was cancelled during the attempt', async (t) => {
+    const mail = await openMail(t, {}, open)
+    const { acme } = mail
+    const { list } = await addAudience(mail, 1)
+    const { id } = await addNewsletter(mail, { lists: [list.id] })
+    mail.transport.reply = async () => {
+      await acme.newsletters.cancel(id)
+      return 'temporary' as const
+    }
+    await acme.newsletters.send(id)
+    await mail.run()
+    const { status, counts } = await acme.newsletters.get(id)
+    assert.deepEqual([status, counts.pending, counts.skipped], ['cancelled', 0, 1])
+  })
+
   test('is not stored without a link to unsubscribe, even as a draft', async (t) => {
     const { acme } = await openMail(t, {}, open)
     const link = '<a href="{{ unsubscribe_url }}">x</a>'
@@ -472,6 +508,34 @@ onSharedDatabases('a newsletter of several processes', (open) => {
     for (let runs = 0; runs < 2; runs++) await answering.run()
     assert.equal(warnings().length, 1)
   })
+
+  for (const [what, onAbort] of [
+    ['throws', undefined],
+    ['reports a temporary error', { kind: 'temporary', error: '421 try again later' }],
+  ] as const) {
+    test(`is sent at once by another process when one stops and its transport ${what}`, async (t) => {
+      let isHandedOver = () => {}
+      const handedOver = new Promise<void>((resolve) => {
+        isHandedOver = resolve
+      })
+      const send = (_: MailMessage, signal: AbortSignal) =>
+        new Promise<MailOutcome>((resolve, reject) => {
+          signal.addEventListener('abort', () => (onAbort ? resolve(onAbort) : reject(signal.reason)))
+          isHandedOver()
+        })
+      const first = await openMail(t, { mail: { transport: { send } } }, open)
+      const second = await openAnother(t, first, first.clock.read)
+      const { list } = await addAudience(second, 1)
+      const { id } = await addNewsletter(second, { lists: [list.id] })
+      await second.acme.newsletters.send(id)
+      first.mailkeep.start()
+      await handedOver
+      await first.mailkeep.close({ timeoutMs: 0 })
+      await second.run()
+      const [message] = (await second.acme.newsletters.messages(id)).data
+      assert.deepEqual([message!.status, message!.attempts], ['sent', 1])
+    })
+  }
 
   test('marks what a dead process was handing over as uncertain, and sends the rest once', async (t) => {
     const first = await openMail(t, { connections: 2 }, open)
