@@ -210,6 +210,19 @@ onEveryDatabase('work under a key', (open) => {
     assert.equal(await mk.count('mailkeep_kept_answer_contact'), 2)
   })
 
+  test('follows a contact that is merged, also if it shows both contacts, and is deleted with the one that stays', async (t) => {
+    const mk = await open(t, { start: false })
+    const { add } = await openList(mk)
+    const { contact: ada } = (await add('ada', 'ada@example.org')).answer
+    const { contact: grace } = (await add('grace', 'grace@example.org')).answer
+    await mk.acme.withIdempotencyKey('both', 1, async (client) => (await client.contacts.list()).data)
+    await mk.acme.contacts.merge(ada.id, { into: grace.id })
+    await mk.mailkeep.deliverDue()
+    assert.equal((await add('ada', 'ada@example.org')).replayed, true)
+    await mk.acme.contacts.delete(grace.id)
+    assert.equal(await rows(mk), 0)
+  })
+
   test('is hidden immediately and deleted in batches when a contact has very many results', async (t) => {
     const mk = await open(t, { start: false })
     const { add } = await openList(mk)
