@@ -72,6 +72,29 @@ overHttp('segments', (open) => {
     assert.deepEqual(await data(200, 'GET', '/segments'), [good])
   })
 
+  test('have at most 16 KiB of filters, in bytes of UTF-8, with every declared attribute', async (t) => {
+    const { client, call, data } = await open(t)
+    const save = (filters: object) => call('POST', '/segments', { body: { name: 'x', filters } })
+    const indexed = Array.from({ length: 10 }, (_, n) => `a${n}`)
+    await client.settings.attributes.update({ indexed })
+    const attributes = Object.fromEntries(indexed.map((name) => [name, 'x']))
+    assert.equal((await save({ attributes })).status, 201)
+    assertInvalid(await save({ attributes: { ...attributes, more: 'x' } }), 'filters.attributes')
+    const search = 'ü'.repeat((16 * 1024 - '{"search":"x"}'.length) / 2)
+    assert.equal((await save({ search: `${search}x` })).status, 201)
+    assertInvalid(await save({ search: `${search}xx` }), 'filters')
+    assert.equal((await data(200, 'GET', '/segments')).length, 2)
+  })
+
+  test('compare times to the microsecond', async (t) => {
+    const { client } = await open(t)
+    const line = { email: 'ada@example.org', created_at: '2020-01-02T03:04:05.678901Z', extra_attributes: {} }
+    await client.contacts.import(null, [JSON.stringify(line)], { format: 'ndjson' })
+    const count = (microseconds: number) =>
+      client.contacts.count({ created_after: `2020-01-02T03:04:05.${microseconds}+00:00` })
+    assert.deepEqual([await count(678_900), await count(678_901)], [1, 0])
+  })
+
   test('select contacts on the listing, the count and the export, together with other filters', async (t) => {
     const { client, call, data } = await open(t)
     await client.settings.attributes.update({ indexed: ['plan', 'city'] })
