@@ -189,7 +189,7 @@ overHttp('the audit log', (open) => {
     assert.equal((await newest()).type, 'contact.updated')
   })
 
-  test('shows the suppression that an erasure deletes with its address, also in a batch', async (t) => {
+  test('shows the suppressions that an erasure deletes and creates, also in a batch', async (t) => {
     const { data } = await open(t)
     for (const erase of [
       (id: number) => data(204, 'DELETE', `/contacts/${id}`),
@@ -205,6 +205,14 @@ overHttp('the audit log', (open) => {
         ['suppression.deleted', suppression.id],
       ])
     }
+    const { id } = await data(200, 'POST', '/contacts', { body: { email: 'bob@example.org' } })
+    await data(204, 'DELETE', `/contacts/${id}`, { query: { suppress: 'true' } })
+    const [{ id: erased }] = await data(200, 'GET', '/suppressions')
+    const log: Entry[] = await data(200, 'GET', '/audit-log', { query: { per_page: 2 } })
+    assert.deepEqual(log.map(({ type, target_id }) => [type, target_id]).toSorted(), [
+      ['contact.deleted', id],
+      ['suppression.created', erased],
+    ])
   })
 
   test('is filtered by token and type, alone and together, and paged', async (t) => {
