@@ -228,7 +228,9 @@ onSharedDatabases('deliveries', (open) => {
     await mk.acme.webhooks.updateEndpoint(off.id, { active: false })
     await raise(mk, {}, 'sequence_step.sent')
     const soon = await addEndpoint(mk, receiver.url('/200'))
-    await mk.acme.webhooks.recover(soon.id, { since: new Date(mk.clock.ms).toISOString() })
+    const recovery = await mk.acme.webhooks.recover(soon.id, { since: new Date(mk.clock.ms).toISOString() })
+    const isDone = async () => (await mk.acme.webhooks.getRecovery(soon.id, recovery.id)).status === 'done'
+    await until('the recovery is done', isDone) // before the clock moves
     await mk.acme.webhooks.updateEndpoint(hanging.id, { active: true })
     await mk.ask(`update mailkeep_delivery set status = 'pending' where endpoint_id = ${hanging.id}`)
 
