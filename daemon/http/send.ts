@@ -40,9 +40,8 @@ export function send(
   if (stream) {
     // The answer to an import begins while the client is still sending the file.
     if (isUnread(exchange)) res.flushHeaders()
-    // On an error, cut the connection: the client then sees that the answer is incomplete.
     const end = () => (mustDrain && isUnread(exchange) ? drain(exchange, limits) : res.end())
-    sendStream(res, stream, exchange.answerBudget ?? unlimitedBudget, end).catch(() => res.destroy())
+    sendStream(res, stream, exchange.answerBudget ?? unlimitedBudget, end).catch(() => cutOff(exchange))
     return
   }
   if (text !== undefined && bytes) res.write(text)
@@ -53,6 +52,19 @@ export function send(
   if (body === undefined) res.flushHeaders()
   else res.write(body)
   drain(exchange, limits)
+}
+
+/**
+ * Ends a connection so that the client sees that its answer is incomplete. The end of the connection is the normal end of
+ * a stream to a client of HTTP/1.0, which nginx is by default, so that one gets a reset.
+ */
+export function cutOff({ req, res }: HttpExchange): void {
+  try {
+    if (req.httpVersion === '1.0') req.socket.resetAndDestroy()
+  } catch {
+    // Node refuses to reset a Unix socket and TLS.
+  }
+  res.destroy()
 }
 
 /** For a host's own server, which has no budget. */

@@ -20,7 +20,8 @@ import {
   type ServerState,
   takeTurn,
 } from './middleware.ts'
-import { defaultSendLimits } from './send.ts'
+import type { Pipeline } from './pipeline.ts'
+import { cutOff, defaultSendLimits } from './send.ts'
 
 export interface ServerLimits extends RequestLimits {
   /** Maximum size of all headers of one request. */
@@ -128,7 +129,7 @@ export async function listen({
   server.on('error', (error) => logger.error({ err: error }, 'server failed'))
   return {
     ...addressOf(server, fd, options.host),
-    close: (timeoutMs = 10_000) => (state.closing ??= close(server, sockets, timeoutMs)),
+    close: (timeoutMs = 10_000) => (state.closing ??= close(server, state, sockets, timeoutMs)),
   }
 }
 
@@ -185,19 +186,36 @@ function handleUnusual(server: Server, state: ServerState, app: polka.Polka): vo
   server.on('checkExpectation', (req, res) => app.handler(req as polka.Request, res))
   server.on('connect', (_, socket) => sendRaw(socket as Socket, brokenAnswer(undefined)))
   server.on('timeout', (socket) => {
-    if (state.pipelines.get(socket)?.isWorking) socket.setTimeout(server.timeout)
-    else socket.destroy()
+    const pipeline = state.pipelines.get(socket)
+    if (pipeline?.isWorking) {
+      socket.setTimeout(server.timeout)
+      return
+    }
+    cutOffUnfinished(pipeline)
+    socket.destroy()
   })
   server.on('clientError', (error, socket) => rejectBroken(state, error, socket as Socket))
 }
 
-async function close(server: Server, sockets: ReadonlySet<Socket>, timeoutMs: number): Promise<void> {
+function cutOffUnfinished(pipeline: Pipeline | undefined): void {
+  if (pipeline?.last && pipeline.count > 0) cutOff(pipeline.last)
+}
+
+async function close(
+  server: Server,
+  { pipelines }: ServerState,
+  sockets: ReadonlySet<Socket>,
+  timeoutMs: number,
+): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   // Node counts connections that never sent anything as busy.
   for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy()
   // Connections with an answer in progress become idle only later, so sweep repeatedly.
   const sweep = setInterval(() => server.closeIdleConnections(), 50)
-  const deadline = setTimeout(() => server.closeAllConnections(), timeoutMs)
+  const deadline = setTimeout(() => {
+    for (const socket of sockets) cutOffUnfinished(pipelines.get(socket))
+    server.closeAllConnections()
+  }, timeoutMs)
   await closed
   clearInterval(sweep)
   clearTimeout(deadline)

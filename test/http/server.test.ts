@@ -799,6 +799,43 @@ test('an error in a stream cuts the answer off, so that the client sees that it 
   assert.match(wire.received, /^HTTP\/1\.1 200 .*first\r\n$/s)
 })
 
+/** Sends a request of HTTP/1.0, whose answer ends with the connection. `end` is how that ended. */
+function dialOld(t: TestContext, server: RunningServer) {
+  const { socket } = dial(t, server)
+  const code = once(socket, 'error').then(([error]) => (error as NodeJS.ErrnoException).code)
+  const end = Promise.race([code, once(socket, 'end').then(() => 'complete')])
+  socket.write('GET / HTTP/1.0\r\n\r\n')
+  return { socket, end }
+}
+
+test('a stream to an HTTP/1.0 client that breaks off ends with a reset', async (t) => {
+  async function* text() {
+    yield 'first'
+    throw new Error('the database is gone')
+  }
+  const { server } = await open(t, async () => ({ status: 200, headers: {}, stream: text() }))
+  assert.equal(await dialOld(t, server).end, 'ECONNRESET')
+})
+
+test('a stream that an HTTP/1.0 client does not read in time ends with a reset', async (t) => {
+  const { ended, answer } = endless()
+  const { server } = await open(t, answer, { silenceMs: 300 })
+  const { socket, end } = dialOld(t, server)
+  socket.pause()
+  await ended
+  socket.resume()
+  assert.equal(await end, 'ECONNRESET')
+})
+
+test('a stream to an HTTP/1.0 client that closing cuts ends with a reset', async (t) => {
+  const { answer } = endless()
+  const { server } = await open(t, answer)
+  const { socket, end } = dialOld(t, server)
+  await once(socket, 'data')
+  await server.close(50)
+  assert.equal(await end, 'ECONNRESET')
+})
+
 test('a stream works for HTTP/1.0 clients, and a connection takes the next request after one', async (t) => {
   async function* text() {
     yield 'one '
