@@ -55,7 +55,7 @@ function checkVersion({ database }: Config, report: ServerReport): Finding {
 }
 
 function checkRights({ postgres: { schema: wanted } }: Config, report: ServerReport): Finding {
-  const { schema, mayCreateSchema, mayCreateTables, closedTables, mailkeep, unapplied } = report
+  const { schema, mayCreateSchema, mayCreateTables, closedTables, otherOwners, mailkeep, unapplied } = report
   if (schema === null) {
     if (wanted !== undefined && mayCreateSchema) return ok('rights', `the first start creates the schema ${wanted}`)
     const remedy = `create schema ${wanted ?? 'mailkeep'} authorization … (as an owner of the database), or another MAILKEEP_DATABASE_SCHEMA`
@@ -68,6 +68,11 @@ function checkRights({ postgres: { schema: wanted } }: Config, report: ServerRep
   if (!mayCreateTables && (!mailkeep || unapplied.length > 0)) {
     const remedy = `grant create on schema ${schema} to …, or run mailkeep migrate as a role that may`
     return fault('rights', `this role may not create tables in the schema ${schema}`, remedy)
+  }
+  if (otherOwners.length > 0 && unapplied.length > 0) {
+    const owners = otherOwners.join(', ')
+    const message = `only their owner may migrate the tables, and they belong to ${owners}`
+    return fault('rights', message, `run mailkeep migrate as ${owners}`)
   }
   return ok('rights', `this role may do what is needed in the schema ${schema}`)
 }

@@ -25,6 +25,8 @@ export interface ServerReport {
   readonly mayCreateTables: boolean
   /** Mailkeep's tables that the role may not read or write. */
   readonly closedTables: readonly string[]
+  /** Other roles that own some of mailkeep's tables. Only an owner may change a table. */
+  readonly otherOwners: readonly string[]
   /** State of the extension pg_trgm, which searches need. */
   readonly trigrams: 'installed' | 'available' | 'missing'
   readonly searchIndex: boolean
@@ -59,8 +61,13 @@ const askServer = `select current_setting('server_version') as "version",
   exists (select from pg_index where indexrelid = to_regclass('mailkeep_contact_search') and indisvalid) as "searchIndex",
   to_regclass('mailkeep_migration') is not null and to_regclass('mailkeep_setting') is not null as "mailkeep"`
 
-const askClosed = `select relname as name from pg_class
-  where relnamespace = quote_ident(current_schema())::regnamespace and relkind in ('r', 'p') and relname like 'mailkeep\\_%'
+const ourTables = `from pg_class
+  where relnamespace = quote_ident(current_schema())::regnamespace and relkind in ('r', 'p') and relname like 'mailkeep\\_%'`
+
+const askOtherOwners = `select distinct pg_get_userbyid(relowner) as name ${ourTables}
+    and not pg_has_role(relowner, 'usage') order by name`
+
+const askClosed = `select relname as name ${ourTables}
     and not (has_table_privilege(oid, 'select') and has_table_privilege(oid, 'insert')
       and has_table_privilege(oid, 'update') and has_table_privilege(oid, 'delete'))
   order by relname`
@@ -70,7 +77,7 @@ function askMissing(applied: readonly Migration[]): string {
   return `select name from unnest(cast(array[${names.join(', ')}] as text[])) as name where to_regclass(name) is null`
 }
 
-type ListsOfNames = 'closedTables' | 'missingTables' | 'unapplied' | 'unknown'
+type ListsOfNames = 'closedTables' | 'otherOwners' | 'missingTables' | 'unapplied' | 'unknown'
 
 type ServerRow = Omit<ServerReport, 'connections' | ListsOfNames | 'keyId' | 'hasUnfinishedCopy'> & {
   readonly used: number
@@ -92,6 +99,7 @@ export async function inspect(client: SignalClient, migrations: readonly Migrati
     connections: { used, most },
     ...(await compareClocks(ask)),
     closedTables,
+    otherOwners: namesIn(await ask(askOtherOwners)),
     unapplied: isOpen ? known.filter((name) => !applied.includes(name)) : [],
     unknown: applied.filter((name) => !known.includes(name)),
     missingTables: namesIn(await ask(askMissing(migrations.filter(({ name }) => applied.includes(name))))),
