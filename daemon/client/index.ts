@@ -3,7 +3,7 @@
 import type { Resources } from './api.ts'
 import type { CallOptions, Listing, Page, QueryOf } from './methods.ts'
 import { answeredWithContact, operations, withoutKey } from './operations.ts'
-import { type ClientOptions, callOptionsOf, check, type Settings, settingsOf } from './options.ts'
+import { type ClientOptions, callOptionsOf, check, isOfClass, type Settings, settingsOf } from './options.ts'
 import { notOfApi, type Request, send } from './request.ts'
 
 export type { CallOptions, Listing, Page } from './methods.ts'
@@ -115,11 +115,9 @@ function fileMethods(settings: Settings): FileMethods {
   }
 }
 
-const fileClasses = [Blob, ReadableStream, Uint8Array, ArrayBuffer]
-
 /** Whether `fetch` can send it as it is. */
 function isFile(value: unknown): boolean {
-  return typeof value === 'string' || fileClasses.some((type) => value instanceof type)
+  return typeof value === 'string' || isOfClass(value, 'File', 'Blob', 'ReadableStream', 'Uint8Array', 'ArrayBuffer')
 }
 
 /** Sends the request for a page at once. Iterating sends those for the following pages. */

@@ -65,7 +65,12 @@ function refuseUnknown(given: object, known: readonly string[]): void {
 
 /** Whether it is an object with named fields. The class of a Set, Map or Promise has another name. */
 export function isPlain(value: unknown): value is object {
-  return Object.prototype.toString.call(value) === '[object Object]'
+  return isOfClass(value, 'Object')
+}
+
+/** Whether it is an object of a built-in class, also of another realm. In tests with jsdom some classes are missing. */
+export function isOfClass(value: unknown, ...names: readonly string[]): boolean {
+  return names.includes(Object.prototype.toString.call(value).slice('[object '.length, -1))
 }
 
 /** @throws TypeError: the caller has made a mistake. */

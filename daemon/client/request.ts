@@ -1,4 +1,4 @@
-import { check, type Settings } from './options.ts'
+import { check, isOfClass, type Settings } from './options.ts'
 import { type TimeLimit, timeLimit } from './time-limit.ts'
 import { urlOf } from './url.ts'
 
@@ -62,7 +62,7 @@ export async function send<T>(
   const body = bodyOf(request)
   let isAnswerLost = false
   for (let attempt = 0; ; attempt++) {
-    const isLast = attempt >= retries || body instanceof ReadableStream // which is used up
+    const isLast = attempt >= retries || isOfClass(body, 'ReadableStream') // which is used up
     const limit = limitOf(settings, request)
     let retryAfter: string | null = null
     try {
@@ -121,7 +121,7 @@ function initOf(
       ...headers,
     },
     body: body ?? null,
-    ...(body instanceof ReadableStream && { duplex: 'half' }),
+    ...(isOfClass(body, 'ReadableStream') && { duplex: 'half' }),
     signal: signal ?? null,
   }
 }

@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext } from 'node:test'
+import { runInNewContext } from 'node:vm'
 import { build } from 'esbuild'
 import { ApiError, createClient } from 'mailkeep/client'
 import { takesKey } from '../../daemon/api/idempotency.ts'
@@ -445,16 +446,30 @@ describe('the client’s methods', () => {
     assert.deepEqual([...answeredWithContact].sort(), answered.map(({ path }) => `DELETE ${named(path)}`).sort())
   })
 
+  const bundle = async (format: 'esm' | 'cjs') => {
+    const entry = join(import.meta.dirname, '../../daemon/client/index.ts')
+    const options = { bundle: true, format, platform: 'browser', minify: true, write: false } as const
+    const { outputFiles } = await build({ entryPoints: [entry], ...options })
+    return outputFiles[0]!
+  }
+
   test('fit into 10 KB for a browser, without modules of Node', async () => {
-    const { outputFiles } = await build({
-      entryPoints: [join(import.meta.dirname, '../../daemon/client/index.ts')],
-      bundle: true,
-      format: 'esm',
-      platform: 'browser',
-      minify: true,
-      write: false,
-    })
-    const [file] = outputFiles
-    assert.ok(file && file.contents.length < maxBundleBytes, `${file?.contents.length} bytes`)
+    const { contents } = await bundle('esm')
+    assert.ok(contents.length < maxBundleBytes, `${contents.length} bytes`)
+  })
+
+  test('work where jsdom hides the streams of Node, and take files of another realm', async () => {
+    const module: { exports: { createClient?: typeof createClient } } = { exports: {} }
+    const hosts = { URL, URLSearchParams, AbortController, crypto, setTimeout, clearTimeout }
+    runInNewContext((await bundle('cjs')).text, { module, ...hosts })
+    const sent: unknown[] = []
+    const fetch = async (_: unknown, init?: RequestInit) => {
+      sent.push(init?.body)
+      return Response.json({ data: { created: 1 } })
+    }
+    const client = module.exports.createClient!({ baseUrl: 'http://localhost', token: 'mk_x', fetch })
+    const files = ['email\n', new Blob(['email\n']), new Response('email\n').body!]
+    for (const file of files) assert.equal((await client.contacts.import(1, file)).created, 1)
+    assert.deepEqual(sent, files)
   })
 })
