@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { isUint8Array } from 'node:util/types'
 import type { ApiRequest } from '../api/http-types.ts'
 
 /** A body as the host's parser leaves it: bytes, text or a parsed value. */
@@ -59,7 +60,7 @@ function isForm({ headers }: IncomingMessage): boolean {
 }
 
 function isRaw(body: unknown): body is string | Uint8Array {
-  return typeof body === 'string' || body instanceof Uint8Array
+  return typeof body === 'string' || isUint8Array(body)
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto'
+import { isUint8Array } from 'node:util/types'
 import { BoundedCache } from '../bounded-cache.ts'
 import { invalid, MailkeepError } from '../errors.ts'
 
@@ -72,8 +73,8 @@ function keyIdOf(sealed: string): string {
 export type EncryptionKey = Uint8Array | string
 
 function bytesOf(key: EncryptionKey, option = 'encryptionKey'): Buffer {
-  const isBytes = (key as unknown) instanceof Uint8Array
-  const bytes = isBytes ? Buffer.from(key as Uint8Array) : Buffer.from(typeof key === 'string' ? key : '', 'base64')
+  const text = typeof key === 'string' ? key : ''
+  const bytes = isUint8Array(key) ? Buffer.from(key) : Buffer.from(text, 'base64')
   if (bytes.length === 32) return bytes
   const missing = key === undefined ? ' It is undefined: is its environment variable set?' : ''
   const subject = option === 'encryptionKey' ? 'The encryption key' : 'A previous encryption key'

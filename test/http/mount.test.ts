@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Agent, get, type IncomingMessage, request } from 'node:http'
 import { describe, type TestContext, test } from 'node:test'
+import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 import express from 'express'
 import fastify from 'fastify'
@@ -104,6 +105,20 @@ for (const [name, open] of Object.entries(hosts)) {
 
 describe('a mounted API', () => {
   const onExpress = hosts['Express 5']!
+
+  test('takes the raw body of a parser in another realm, as tests with jsdom have it', async (t) => {
+    const { call, kit } = await mounted(t, (t, options) => {
+      const handler = createHandler(options)
+      return listen(t, async (req, res) => {
+        const chunks: Buffer[] = []
+        for await (const chunk of req) chunks.push(chunk)
+        const body = runInNewContext(`new Uint8Array([${Buffer.concat(chunks).join()}])`)
+        await handler(Object.assign(req, { body }), res)
+      })
+    })
+    assert.equal((await call('POST', '/lists', { name: 'News' })).status, 201)
+    assert.equal((await kit.client.lists.list()).data[0]?.name, 'News')
+  })
 
   test('passes on requests below /api/v1 for paths that it does not know', async (t) => {
     const { origin } = await mounted(t, onExpress)

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { TestContext } from 'node:test'
+import { runInNewContext } from 'node:vm'
 import Database from 'better-sqlite3'
 import { Kysely, PostgresDialect, SqliteDialect } from 'kysely'
 import pg from 'pg'
@@ -812,6 +813,12 @@ test('the message of a wrong field names it', async (t) => {
   assert.ok(long!.message.length < 300)
   const unknown = await outcomeOf(() => contacts.addManyToList(list.id, [], { signl: 1 } as Any))
   assert.match(unknown!.message, /Known: signal\.$/)
+})
+
+test('takes the bytes of an encryption key of another realm, as tests with jsdom have them', async () => {
+  const foreign = runInNewContext('new Uint8Array(32).fill(7)')
+  const mailkeep = await createMailkeep({ database: sqlite(':memory:'), encryptionKey: foreign })
+  await mailkeep.close()
 })
 
 test('the errors by field are a plain object, which tests of the host compare with one', async (t) => {
