@@ -367,29 +367,40 @@ overHttp('how contact pages look', (open) => {
 })
 
 overHttp('contact pages', (open) => {
-  test('refuse an address that requests too much, and no other', async (t) => {
-    const { preferences_url } = await populate(t, open, { trustProxy: true })
-    const from = (address: string) => visit(preferences_url, { headers: { 'X-Forwarded-For': `10.0.0.1, ${address}` } })
-    let refused: Visited | undefined
-    for (let i = 0; i < 400 && !refused; i++) {
-      const answer = await from('192.0.2.7')
-      if (answer.status === 429) refused = answer
-    }
-    assert.ok(refused, 'no request was refused')
-    assert.match(refused.html, /Too many requests/)
-    assertSafe(refused)
-    assert.ok(Number(refused.headers.get('retry-after')) > 0)
-    assert.equal((await from('192.0.2.8')).status, 200)
-    assert.equal((await from('192.0.2.7:40001')).status, 429)
-    assert.equal((await from('[2001:db8::1]:40001')).status, 200)
-  })
+  for (const [what, addressOf, same, others] of [
+    ['an address', () => '192.0.2.7', '192.0.2.7:40001', ['192.0.2.8', '[2001:db8::1]:40001']],
+    [
+      'an IPv6 network',
+      (n: number) => `2001:db8::${n.toString(16)}`,
+      '[2001:db8::ffff]:40001',
+      ['2001:db8:0:1::1', 'fe80::1%eth0.1'],
+    ],
+  ] as const) {
+    test(`refuse ${what} that requests too much, and no other`, async (t) => {
+      const { preferences_url } = await populate(t, open, { trustProxy: true })
+      const from = (address: string) =>
+        visit(preferences_url, { headers: { 'X-Forwarded-For': `10.0.0.1, ${address}` } })
+      let refused: Visited | undefined
+      for (let i = 0; i < 400 && !refused; i++) {
+        const answer = await from(addressOf(i))
+        if (answer.status === 429) refused = answer
+      }
+      assert.ok(refused, 'no request was refused')
+      assert.match(refused.html, /Too many requests/)
+      assertSafe(refused)
+      assert.ok(Number(refused.headers.get('retry-after')) > 0)
+      assert.equal((await from(same)).status, 429)
+      for (const other of others) assert.equal((await from(other)).status, 200, other)
+    })
+  }
 
   for (const [forwarded, ip] of [
     ['192.0.2.7:443', '192.0.2.7'],
     ['[2001:db8::7]', '2001:db8::7'],
     ['[2001:db8::7]:443', '2001:db8::7'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
   ] as const) {
-    test(`record the address of a proxy's ${forwarded} without brackets and port`, async (t) => {
+    test(`record the address of a proxy's ${forwarded} as ${ip}`, async (t) => {
       const { unsubscribe_url, id, client } = await populate(t, open, { trustProxy: true })
       const body = new URLSearchParams({ action: 'unsubscribe' })
       await visit(unsubscribe_url, { method: 'POST', headers: { 'X-Forwarded-For': forwarded }, body })
