@@ -96,6 +96,23 @@ overHttp('a request with an idempotency key', (open) => {
     )
   })
 
+  test('is separate for each client, also while the test of a newsletter is sent', async (t) => {
+    const transport = new CapturingTransport(Date.now)
+    const service = await open(t, { mail: { transport } })
+    const other = await service.addTenant()
+    const send = async (tenant: typeof other, email: string) => {
+      const { newsletterId } = await openWorld(tenant, 'mine')
+      return tenant.call('POST', `/newsletters/${newsletterId}/test`, keyed('k', { body: { emails: [email] } }))
+    }
+    const answers: number[] = []
+    transport.reply = async ({ to }) => {
+      if (to.email === 'ada@example.org') answers.push((await send(other, 'grace@example.org')).status)
+      return 'sent' as const
+    }
+    answers.push((await send(service, 'ada@example.org')).status)
+    assert.deepEqual(answers, [200, 200])
+  })
+
   test('is refused as a mismatch with another body or another path, and not executed', async (t) => {
     const { call, data, path } = await openList(open, t)
     const first = await call('POST', path, keyed('k', { body: ada }))

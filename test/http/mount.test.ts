@@ -143,6 +143,9 @@ describe('a mounted API', () => {
       off: () => {
         throw new MailkeepError('forbidden', 'Your account is closed.')
       },
+      ill: () => {
+        throw new MailkeepError('internal', 'The password of the session store is wrong.')
+      },
     }
     const app = express()
     app.use((req, _res, next) => {
@@ -162,8 +165,9 @@ describe('a mounted API', () => {
     assert.equal(await statusFor('eve', '/tags'), 401)
     assert.equal(await statusFor('off', '/tags'), 403)
     assert.deepEqual(errors, [])
-    for (const user of ['mad', 'odd', 'all']) assert.equal(await statusFor(user, '/tags'), 500, user)
-    assert.equal(errors.length, 3)
+    for (const user of ['mad', 'odd', 'all', 'ill']) assert.equal(await statusFor(user, '/tags'), 500, user)
+    assert.equal(errors.length, 4)
+    assert.doesNotMatch(await (await fetch(`${origin}/api/v1/tags`, { headers: { cookie: 'ill' } })).text(), /password/)
   })
 
   test('without a logger logs an unexpected error to the Mailkeep’s own logger', async (t) => {
