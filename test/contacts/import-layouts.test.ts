@@ -283,9 +283,10 @@ onEveryDatabase('unsubscribed people in an import', (open) => {
         'odd@example.org,,,soon,',
         'gold@example.org,,,,gold',
         'far@example.org,,,9999-12-31 23:59:59 -0100,', // the year 10000 in UTC
+        'leap@example.org,,,2021-02-29,',
       ].join('\n'),
     )
-    assert.deepEqual([report.created, report.updated, report.refused], [1, 2, 4])
+    assert.deepEqual([report.created, report.updated, report.refused], [1, 2, 5])
     assert.deepEqual(
       report.refused_rows.map(({ line, errors }) => [line, Object.keys(errors)]),
       [
@@ -293,6 +294,7 @@ onEveryDatabase('unsubscribed people in an import', (open) => {
         [6, ['unsubscribed_at']],
         [7, ['status']],
         [8, ['unsubscribed_at']],
+        [9, ['unsubscribed_at']],
       ],
     )
     await mk.load('email\neverybody@example.org\n', { status: 'unsubscribed' })

@@ -132,6 +132,29 @@ onEveryDatabase('imports', (open) => {
     assert.ok((await mk.contacts.get(contact.id)).unsubscribed_at)
   })
 
+  test('keep the time at which a contact has unsubscribed already', async (t) => {
+    const { contacts, load } = await openWithList(open, t)
+    const { contact } = await contacts.upsert({ email: 'ada@example.org' })
+    const { unsubscribed_at } = await contacts.unsubscribe(contact.id)
+    await load('csv', 'email,unsubscribed_at\nada@example.org,2020-01-02T03:04:05Z\n')
+    assert.equal((await contacts.get(contact.id)).unsubscribed_at, unsubscribed_at)
+    const { data } = await contacts.history(contact.id)
+    assert.equal(data.filter(({ type }) => type === 'unsubscribed').length, 1)
+  })
+
+  test('put a contact on none of the lists of an export if these would be too many', async (t) => {
+    const { contacts, acme } = await openWithList(open, t)
+    const line = (email: string, from: number, to: number) => {
+      const lists = Array.from({ length: to - from }, (_, n) => `list ${from + n}`)
+      return `${JSON.stringify({ email, lists, extra_attributes: {} })}\n`
+    }
+    const [most, many] = ['most@example.org', 'many@example.org']
+    const source = [line(most, 0, 500), line(many, 0, 300), line(many, 300, 501)]
+    await acme.contacts.import(null, source, { format: 'ndjson' })
+    const listsOf = async (email: string) => (await contacts.get({ email })).lists.length
+    assert.deepEqual([await listsOf(most), await listsOf(many)], [500, 0])
+  })
+
   test('save the rows before one that cannot be read, and report its position', async (t) => {
     const { load, emails } = await openWithList(open, t)
     const faults: [(string | Uint8Array)[], RegExp][] = [
