@@ -121,8 +121,13 @@ onBothDatabases('commands', (open) => {
     )
     const erase = ['contact', 'delete', String(ada.id)]
     assert.match(await usageErrorOf(erase, place), /^mailkeep: contact \d+ of client \d+ would be erased, .*add --yes/)
-    assert.deepEqual(await runJson([...erase, '--yes'], place), { id: ada.id, deleted: true })
+    assert.deepEqual(await runJson([...erase, '--yes', '--suppress'], place), { id: ada.id, deleted: true })
     assert.match(await errorLineOf([...erase, '--yes'], place), /There is no contact/)
+    const suppressed = await runJson<{ reason: string }[]>(['suppression', 'list', ...of], place)
+    assert.deepEqual(
+      suppressed.map(({ reason }) => reason),
+      ['erased'],
+    )
     await errorLineOf(['contact', 'find', 'ada@example.org', ...of], place)
   })
 
@@ -421,6 +426,7 @@ describe('imports', { concurrency: 2 }, () => {
     const loaded = await run([...to, ...map, '--refused', 'refused.csv'], place)
     assert.deepEqual([loaded.code, JSON.parse(loaded.out).created], [2, 1], loaded.err)
     const refused = await readFile(join(place.cwd, 'refused.csv'), 'utf8')
+    assert.equal((await stat(join(place.cwd, 'refused.csv'))).mode & 0o777, 0o600, 'it has personal data')
     const head = 'E-Mail der Person,Wer,refused_line,refused_reason'
     assert.equal(refused, `${head}\r\n"no""one",N; 1,3,email must be an e-mail address.\r\n`)
     await writeFile(join(place.cwd, 'refused.csv'), refused.replace('"no""one"', 'no.one@example.org'))

@@ -159,15 +159,18 @@ describe('processes with one role each', { ...needsPostgres, concurrency: 2 }, (
     const hook = { url: receiver.url(), events: ['newsletter.sent'] }
     assert.equal((await http.api('POST', '/webhook-endpoints', hook)).status, 201)
     assert.equal((await http.api('POST', '/events', { type: 'newsletter.sent', data: {} })).status, 202)
-    const delivering = await running(t, place, ['dispatch', '--health-port', '0'])
+    const env = { ...place.env, MAILKEEP_METRICS_TOKEN: 'metrics-token' }
+    const delivering = await running(t, { ...place, env }, ['dispatch', '--health-port', '0'])
     await receiver.next()
     assert.equal(receiver.received.length, 1)
     const before = await (await fetch(`${http.url}/metrics`)).text()
     assert.match(before, /^mailkeep_deliveries_total\{outcome="success"\} 0$/m)
     await until('the delivery is counted', async () => {
-      const page = await (await fetch(`${delivering.url}/metrics`)).text()
+      const headers = { authorization: 'Bearer metrics-token' }
+      const page = await (await fetch(`${delivering.url}/metrics`, { headers })).text()
       return page.includes('mailkeep_deliveries_total{outcome="success"} 1\n')
     })
+    assert.equal(await statusOf(delivering.url, '/metrics'), 401)
     assert.equal(await statusOf(delivering.url, '/healthz'), 200)
     assert.equal(await statusOf(delivering.url, '/readyz'), 200)
     assert.equal((await delivering.api('GET', '/tags')).status, 404)
