@@ -163,6 +163,8 @@ onEveryDatabase('a contact', (open) => {
       results.map((result) => result.refused && Object.keys(result.refused.errors!)),
       [['lists'], undefined],
     )
+    const dry = await contacts.import(another.id, [`email\n${email}\n`], { format: 'csv', dry_run: true })
+    assert.deepEqual(Object.keys(dry.refused_rows[0]!.errors), ['lists'])
     await contacts.addToList(list.id, { email, name: 'There already' })
     const [again] = await contacts.addManyToList(list.id, [{ email, name: 'Still there' }])
     assert.equal(again!.refused, undefined)

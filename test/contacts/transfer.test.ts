@@ -210,6 +210,11 @@ onEveryDatabase('imports', (open) => {
     const level = acme.contacts.import(list.id, ['email,plan,plan\n'], { format: 'csv', map: { level: 'plan' } })
     await assert.rejects(level, /Two columns have the name "plan"/)
     await assert.rejects(load('csv', 'email,,plan\n'), /Column 2 has no name. Found: "email", "", "plan"./)
+    const people = ['ada@example.org,Ada\n']
+    await assert.rejects(
+      acme.contacts.import(list.id, people, { format: 'csv', map: { email: 'E-Mail' } }),
+      /The file has no column "E-Mail"\. Found: an e-mail address instead of names\.$/,
+    )
     assert.deepEqual(await emails(), [])
     assert.deepEqual([await load('csv'), await load('csv', 'email\n'), await load('ndjson')], [counts, counts, counts])
   })
@@ -217,7 +222,10 @@ onEveryDatabase('imports', (open) => {
   test('do not buffer a line that is too long, and save the others', async (t) => {
     const { load } = await openWithList(open, t)
     const long = Array.from({ length: 40 }, () => 'x'.repeat(2 ** 16))
-    const report = await load('ndjson', ...lines(1), ...long, '\n', ...lines(1, 1))
+    const allowed = lines(1, 1)[0]!
+      .trimEnd()
+      .padEnd(2 ** 20)
+    const report = await load('ndjson', ...lines(1), ...long, `\n${allowed}\n`)
     assert.deepEqual(
       [report.created, report.refused_rows],
       [2, [{ line: 2, errors: { row: ['A row has at most 1,048,576 bytes.'] } }]],
@@ -313,6 +321,15 @@ onEveryDatabase('imports', (open) => {
     assert.equal((await acme.contacts.import(list.id, source(), { format: 'ndjson' })).created, 8000)
     assert.ok(ahead <= 3000, `${ahead} rows were read and not saved`)
     assert.equal(await contacts.count(), 8000)
+  })
+
+  test('take few large rows at a time', async (t) => {
+    const { contacts, list } = await openWithList(open, t)
+    const line = `${JSON.stringify({ email: 'ada@example.org', motto: 'x'.repeat(900_000) })}\n`
+    const totals: number[] = []
+    const onProgress = ({ total }: { readonly total: number }) => totals.push(total)
+    await contacts.import(list.id, [line.repeat(6)], { format: 'ndjson', onProgress })
+    assert.ok(totals[0]! <= 3 && totals.at(-1) === 6, String(totals))
   })
 
   test('end at once when a batch fails, even if their source stays silent, or fails later', async (t) => {
