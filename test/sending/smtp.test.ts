@@ -297,6 +297,18 @@ describe('what a reply means', () => {
     ['RCPT', '550 Blocked as spam, mailbox unavailable', 'permanent'],
     ['RCPT', '550 Too many invalid recipients', 'permanent'],
     ['RCPT', '552 5.2.2 mailbox full', 'permanent'],
+    ['RCPT', '550 Invalid recipient: <eve@example.org>', 'permanent'], // of OpenSMTPD, where it relays without a login only
+    ['RCPT', '554 5.7.1 <ada@example.org>: Relay access denied', 'temporary'],
+    ['RCPT', '554 5.7.1 <ada@example.org>: Recipient address rejected: Access denied', 'temporary'],
+    ['RCPT', '553 5.7.1 <news@acme.example>: Sender address rejected: not logged in', 'temporary'],
+    ['RCPT', '504 5.5.2 <localhost>: Helo command rejected: need fully-qualified hostname', 'temporary'],
+    ['RCPT', '554 5.7.1 <box[192.0.2.1]>: Client host rejected: Access denied', 'temporary'],
+    ['RCPT', '550 relay not permitted', 'temporary'],
+    ['RCPT', '550 5.7.54 SMTP; Unable to relay recipient in non-accepted domain', 'temporary'],
+    ['RCPT', '550-Please turn on SMTP Authentication.\r\n550 box is not permitted to relay without it', 'temporary'],
+    ['RCPT', '550 5.1.1 User unknown in relay recipient table', 'unknown mailbox'],
+    ['RCPT', '550 5.1.1 undeliverable: mx.example said: 550 Relaying denied', 'unknown mailbox'],
+    ['RCPT', '501 5.1.3 Bad recipient address syntax', 'unknown mailbox'],
     ['DATA', '451 4.3.0 try again', 'temporary'],
     ['DATA', '554 5.5.1 no valid recipients', 'permanent'],
     ['.', '451 4.7.1 greylisted', 'temporary'],
@@ -314,6 +326,13 @@ describe('what a reply means', () => {
       assert.doesNotMatch(JSON.stringify(outcome), /ada@/)
     })
   }
+
+  test('a server without SMTPUTF8 that refuses the syntax of an address does not say that its mailbox is unknown', async (t) => {
+    const text = '501 5.1.3 Bad recipient address syntax'
+    const { port } = await openRawServer(t, (line) => (line.startsWith('RCPT') ? text : undefined))
+    const outcome = await connect(t, port).send({ to: { name: null, email: 'jörg@example.org' } })
+    assert.deepEqual(outcome, { kind: 'permanent', error: text, unknownMailbox: false })
+  })
 
   test('a temporary reply to the message is returned as the server wrote it', async (t) => {
     const error = '421 4.7.0 try again later'

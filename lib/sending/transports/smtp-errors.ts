@@ -15,12 +15,22 @@ export interface SmtpError extends Error {
 /** Replies that concern this mailkeep's login or TLS, not the message. RFC 4954, 6 and RFC 3207, 4. */
 const sessionReplies: readonly unknown[] = [503, 530, 534, 535, 538]
 
+/**
+ * The same in words: servers refuse a recipient with 550 or 554 where a login is missing, or the name or address of this
+ * host is not accepted. A correction of the settings helps, so the message is tried again.
+ */
+const sessionText =
+  /\brelay(?:ing)?\b.{0,30}\b(?:denied|not permitted|not allowed|disallowed|prohibited)|\b(?:(?:un|not )able|permitted|allowed) to relay\b|\brcpthosts\b|\brecipient address rejected: access denied|\bauthentication (?:is )?required|\bnot logged in\b|\b(?:helo command|client host) rejected\b/i
+
+/** RFC 3463: the address is refused, whatever the words say. */
+const addressStatus = /\b5\.1\.\d/
+
 /** RFC 3463: bad mailbox, bad domain, bad syntax, mailbox moved, domain without mail (RFC 7505). */
 const unknownMailboxStatus = /\b5\.1\.(?:1|2|3|6|10)\b/
 
 /** Used where the server sends no status of RFC 3463: a bare 550 may also mean that it refuses the content. */
 const unknownMailboxText =
-  /(?:user|mailbox|recipient|address|account)\b.{0,40}\b(?:unknown|not found|does(?: not|n't) exist|unavailable)|no such (?:user|mailbox|recipient|address)|(?:unknown|invalid) (?:user|mailbox|recipient)/i
+  /(?:user|mailbox|recipient|address|account)\b.{0,40}\b(?:unknown|not found|does(?: not|n't) exist|unavailable)|no such (?:user|mailbox|recipient|address)|(?:unknown|invalid) (?:user|mailbox)|unknown recipient/i
 
 /** A refusal of the sender, its server or the content. It may say `no such user` of the sender's address. */
 const otherReason = /\b(?:sender|spf|dkim|dmarc|spam|policy|blocked|too many)\b/i
@@ -28,10 +38,17 @@ const otherReason = /\b(?:sender|spf|dkim|dmarc|spam|policy|blocked|too many)\b/
 const maxErrorCharacters = 500
 
 /** Maps a refusal of the message to `permanent`, and everything else to `temporary`. */
-export function outcomeOf(error: SmtpError): MailOutcome {
+export function outcomeOf(error: SmtpError, recipient: string): MailOutcome {
   const text = withoutAddresses(replyTo(error) ?? error.message).slice(0, maxErrorCharacters)
   if (!isRefusal(error)) return { kind: 'temporary', error: text }
-  return { kind: 'permanent', error: text, unknownMailbox: error.command !== 'MAIL FROM' && isUnknownMailbox(error) }
+  const unknownMailbox =
+    error.command !== 'MAIL FROM' && isUnknownMailbox(error) && !isUnreadable(recipient, error.response ?? '')
+  return { kind: 'permanent', error: text, unknownMailbox }
+}
+
+/** Whether the server may only not know SMTPUTF8 (RFC 6531): it then refuses the syntax of an address with other letters. */
+function isUnreadable(recipient: string, response: string): boolean {
+  return /[^\p{ASCII}]/u.test(recipient) && /\b5\.1\.3\b/.test(response)
 }
 
 /**
@@ -44,10 +61,12 @@ function replyTo({ code, command, response }: SmtpError): string | undefined {
 }
 
 /** A 5xx reply to a command of this message, or a message that nodemailer cannot send to this server at all. */
-function isRefusal({ code, responseCode, command }: SmtpError): boolean {
+function isRefusal({ code, responseCode, response = '', command }: SmtpError): boolean {
   if (code !== 'EENVELOPE' && code !== 'EMESSAGE') return false
   if (responseCode === undefined) return command === 'API' || code === 'EMESSAGE'
-  return responseCode >= 500 && !sessionReplies.includes(responseCode)
+  const isOfSession =
+    sessionReplies.includes(responseCode) || (sessionText.test(response) && !addressStatus.test(response))
+  return responseCode >= 500 && !isOfSession
 }
 
 function isUnknownMailbox({ responseCode, response = '' }: SmtpError): boolean {

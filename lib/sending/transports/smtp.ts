@@ -192,6 +192,6 @@ async function sendThrough(pool: Pool, message: MailMessage, signal: AbortSignal
     const isAnswered = error.responseCode !== undefined && error.responseCode >= 400
     const isHandedOver = handOver.stream?.readableEnded || (error.code === 'EMESSAGE' && error.command === 'DATA')
     if (!isAnswered && isHandedOver) throw new UncertainError(withoutAddresses(error.message), { cause })
-    return outcomeOf(error)
+    return outcomeOf(error, message.to.email)
   }
 }
