@@ -20,10 +20,14 @@ export async function checkMail({ mail, database }: Config): Promise<Finding> {
     opened = openTransport(mail, { timeoutMs })
     await opened?.check?.()
     if (transport.kind === 'ses') return ok('mail', 'is sent with Amazon SES; its rights are not checked')
-    return ok('mail', `${server} can be reached, and takes the login`)
+    const hasLogin = new URL(transport.url).username !== ''
+    return ok(
+      'mail',
+      `${server} can be reached${hasLogin ? ', and takes the login' : '; MAILKEEP_SMTP_URL has no login'}`,
+    )
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
-    return fault('mail', `${server}: ${message}`, remedyFor((error as { code?: string }).code))
+    return fault('mail', `${server}: ${message}`, remedyFor((error as { code?: string }).code, message))
   } finally {
     await opened?.close?.()
   }
@@ -59,11 +63,14 @@ export function checkLinks({ mail: { transport }, publicUrl }: Config): Finding[
   return [warning('links', message, 'set MAILKEEP_PUBLIC_URL to the URL at which people reach this service')]
 }
 
-function remedyFor(code: string | undefined): string {
-  if (code === 'EAUTH') return 'correct the user and the password in MAILKEEP_SMTP_URL'
+function remedyFor(code: string | undefined, message: string): string {
+  if (code === 'EAUTH')
+    return 'correct the user and the password in MAILKEEP_SMTP_URL, or leave them out if the server offers no login'
   if (code === 'ETLS')
     return 'the server must offer STARTTLS with a valid certificate, or use smtps:// in MAILKEEP_SMTP_URL'
   if (code === 'validation_failed')
     return 'install the package, or use MAILKEEP_SMTP_URL, which also reaches Amazon SES'
+  if (/wrong version number|Greeting never received/.test(message))
+    return 'check MAILKEEP_SMTP_URL: smtps:// is for TLS from the start, as on port 465, and smtp:// for the ports 587 and 25'
   return 'check the host and the port in MAILKEEP_SMTP_URL, the firewall, and the certificate of the server'
 }

@@ -58,10 +58,31 @@ describe('the doctor, about mail,', { concurrency: 2 }, () => {
     const url = (password: string) => ({ MAILKEEP_SMTP_URL: `smtp://ada:${password}@127.0.0.1:${port}` })
     const good = await findingAbout(cwd, url('secret'))
     assert.equal(good.state, 'ok', good.message)
-    assert.match(good.message, new RegExp(`127\\.0\\.0\\.1:${port} can be reached`))
+    assert.match(good.message, new RegExp(`127\\.0\\.0\\.1:${port} can be reached, and takes the login`))
     const wrong = await findingAbout(cwd, url('secret2'))
     assert.equal(wrong.state, 'fault')
     assert.match(wrong.remedy!, /password in MAILKEEP_SMTP_URL/)
+  })
+
+  test('finds a login that the server does not offer, and says if there is none in the setting', async (t) => {
+    const { port } = await openMailServer(t, { disabledCommands: ['AUTH'] })
+    const cwd = await directory(t)
+    const unused = await findingAbout(cwd, { MAILKEEP_SMTP_URL: `smtp://ada:secret@127.0.0.1:${port}` })
+    assert.equal(unused.state, 'fault')
+    assert.match(unused.remedy!, /MAILKEEP_SMTP_URL, or leave them out/)
+    const none = await findingAbout(cwd, { MAILKEEP_SMTP_URL: `smtp://127.0.0.1:${port}` })
+    assert.deepEqual(
+      [none.state, none.message],
+      ['ok', `the SMTP server 127.0.0.1:${port} can be reached; MAILKEEP_SMTP_URL has no login`],
+    )
+  })
+
+  test('says which of smtp:// and smtps:// fits', async (t) => {
+    const cwd = await directory(t)
+    const { port } = await openMailServer(t)
+    const found = await findingAbout(cwd, { MAILKEEP_SMTP_URL: `smtps://127.0.0.1:${port}` })
+    assert.equal(found.state, 'fault')
+    assert.match(found.remedy!, /smtps:\/\/ is for .* 465, and smtp:\/\/ for/)
   })
 
   test('warns where people cannot follow the links in mails', async (t) => {
@@ -90,6 +111,7 @@ describe('the doctor, about mail,', { concurrency: 2 }, () => {
     const found = await findingAbout(await directory(t), { MAILKEEP_SMTP_URL: `smtp://127.0.0.1:${port}` })
     assert.equal(found.state, 'fault')
     assert.match(found.message, /Greeting never received$/)
+    assert.match(found.remedy!, /smtps:\/\/ is for/)
   })
 
   test('finds a fault where no server listens, and where TLS is missing', async (t) => {

@@ -81,7 +81,13 @@ export function smtp(options: SmtpOptions): MailTransport {
   return {
     send: async (message, signal) => await sendThrough(await open(), message, signal),
     async check() {
-      await (await open()).verify()
+      // Logs in also where the server offers no login. Sending would leave the login out.
+      const pool = await openPool(server, options, { forceAuth: 'auth' in server })
+      try {
+        await pool.verify()
+      } finally {
+        pool.close()
+      }
     },
     async close() {
       const pool = await opening?.catch(() => undefined)
@@ -143,11 +149,12 @@ function signingOptions({ domain, selector, privateKey }: DkimOptions) {
   return { domainName: domain, keySelector: selector, privateKey, headerFieldNames: signedHeaders }
 }
 
-async function openPool({ tls, ...server }: Server, options: SmtpOptions) {
+async function openPool({ tls, ...server }: Server, options: SmtpOptions, login = { forceAuth: false }) {
   const { connections = 5, dkim, ca, timeoutMs = 60_000, ehloName } = options
   const { createTransport } = await loadNodemailer()
   const pool = createTransport({
     ...server,
+    ...login,
     pool: true,
     maxConnections: connections,
     // A connection that the server closed while it was idle is replaced once. The sending loop does all other retries.
