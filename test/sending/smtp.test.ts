@@ -354,10 +354,20 @@ describe('what a reply means', () => {
     assert.ok(performance.now() - startedMs < 5000)
   })
 
-  test('the server’s id of an accepted message is returned', async (t) => {
-    const { port } = await openRawServer(t, (line) => (line === '.' ? '250 2.0.0 Ok: queued as 4ZxABC' : undefined))
-    assert.deepEqual(await connect(t, port).send(), { kind: 'sent', providerMessageId: '4ZxABC' })
-  })
+  for (const [text, providerMessageId] of [
+    ['250 2.0.0 Ok: queued as 4ZxABC', '4ZxABC'],
+    ['250 OK id=1xXAmK-00075a-0k', '1xXAmK-00075a-0k'],
+    ['250 2.0.0 d1cb62c7 Message accepted for delivery', 'd1cb62c7'],
+    ['250 2.0.0 Message accepted for delivery', undefined],
+  ] as const) {
+    test(`the server’s id of an accepted message is returned: ${text}`, async (t) => {
+      const { port } = await openRawServer(t, (line) => (line === '.' ? text : undefined))
+      assert.deepEqual(await connect(t, port).send(), {
+        kind: 'sent',
+        ...(providerMessageId === undefined ? {} : { providerMessageId }),
+      })
+    })
+  }
 })
 
 describe('connections that fail', () => {

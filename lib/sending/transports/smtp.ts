@@ -185,12 +185,15 @@ interface HandOver {
   readonly handOver: { stream?: { readonly readableEnded: boolean } }
 }
 
+/** The id in a reply of Postfix, of Exim, and of Sendmail or OpenSMTPD. */
+const serverId = /(?<=queued as <?|\bid=)[^\s<>]{1,200}|\b[\da-z]{8,200}(?= message accepted for delivery)/i
+
 async function sendThrough(pool: Pool, message: MailMessage, signal: AbortSignal): Promise<MailOutcome> {
   const handOver: HandOver['handOver'] = {}
   try {
     const mail: object = { ...mailOptions(message), handOver, signal }
     const { serverMessageId, response } = await pool.sendMail(mail)
-    const id = serverMessageId ?? /queued as <?([^\s>]{1,200})/i.exec(response)?.[1]
+    const id = serverMessageId ?? serverId.exec(response)?.[0]
     return { kind: 'sent', ...(id === undefined ? {} : { providerMessageId: id }) }
   } catch (cause) {
     const error = cause as SmtpError
