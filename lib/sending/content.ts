@@ -245,7 +245,8 @@ function shortLine(text: string, maxCharacters: number): string {
   return line.length <= maxCharacters ? line : [...line].slice(0, maxCharacters).join('').trimEnd()
 }
 
-const hidden = 'display:none;font-size:1px;line-height:1px;max-height:0;max-width:0;opacity:0;overflow:hidden'
+/** Without a tiny font: SpamAssassin counts it as invisible text. */
+const hidden = 'display:none;max-height:0;max-width:0;opacity:0;overflow:hidden'
 
 /**
  * A comment, or what precedes the text of a page: its doctype, the end of its head, and the tags of the page and its body.

@@ -255,6 +255,7 @@ describe('content', () => {
       html,
       /^<html><body class="x"><div style="display:none[^>]*>News &amp; &lt;i&gt; Ada &lt;b&gt;&amp;<\/div>Hi /,
     )
+    assert.doesNotMatch(html, /font-size/, 'a tiny font costs points with spam filters')
     assert.equal(text, `Hi ${ada.unsubscribe_url}`)
     assert.match(rendered({ preheader: 'News', html: 'Hi' }).html, /^<div style="display:none[^>]*>News<\/div>Hi$/)
   })
