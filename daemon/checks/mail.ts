@@ -72,5 +72,7 @@ function remedyFor(code: string | undefined, message: string): string {
     return 'install the package, or use MAILKEEP_SMTP_URL, which also reaches Amazon SES'
   if (/wrong version number|Greeting never received/.test(message))
     return 'check MAILKEEP_SMTP_URL: smtps:// is for TLS from the start, as on port 465, and smtp:// for the ports 587 and 25'
-  return 'check the host and the port in MAILKEEP_SMTP_URL, the firewall, and the certificate of the server'
+  if (/certificate/.test(message))
+    return 'the certificate must be valid for this host; for an authority of your own set NODE_EXTRA_CA_CERTS to its file'
+  return 'check the host and the port in MAILKEEP_SMTP_URL, and the firewall'
 }

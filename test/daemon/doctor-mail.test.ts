@@ -6,6 +6,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { openMailServer, reply } from '../sending/mail-server.ts'
+import { authority, certificate } from '../support/certificates.ts'
 import { directory, run } from '../support/program.ts'
 
 interface Finding {
@@ -83,6 +84,13 @@ describe('the doctor, about mail,', { concurrency: 2 }, () => {
     const found = await findingAbout(cwd, { MAILKEEP_SMTP_URL: `smtps://127.0.0.1:${port}` })
     assert.equal(found.state, 'fault')
     assert.match(found.remedy!, /smtps:\/\/ is for .* 465, and smtp:\/\/ for/)
+  })
+
+  test('says how to trust an authority of your own', { skip: !authority && 'OPENSSL IS MISSING' }, async (t) => {
+    const server = await openMailServer(t, certificate('selfsigned', { address: '0.0.0.0', selfSigned: true }))
+    const found = await findingAbout(await directory(t), { MAILKEEP_SMTP_URL: `smtp://0.0.0.0:${server.port}` })
+    assert.equal(found.state, 'fault')
+    assert.match(found.remedy!, /set NODE_EXTRA_CA_CERTS/)
   })
 
   test('warns where people cannot follow the links in mails', async (t) => {
