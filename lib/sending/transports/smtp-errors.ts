@@ -22,8 +22,12 @@ const sessionReplies: readonly unknown[] = [503, 530, 534, 535, 538]
 const sessionText =
   /\brelay(?:ing)?\b.{0,30}\b(?:denied|not permitted|not allowed|disallowed|prohibited)|\b(?:(?:un|not )able|permitted|allowed) to relay\b|\brcpthosts\b|\brecipient address rejected: access denied|\bauthentication (?:is )?required|\bnot logged in\b|\b(?:helo command|client host) rejected\b/i
 
+/** The sender's account has used up what it may send in an hour or a day. Providers refuse with 5xx, and take mail later. */
+const accountText =
+  /\b5\.4\.5\b|\b(?:sending|send|daily|hourly|relay)\b.{0,20}\b(?:limit|quota)\b|\bmax emails per hour\b/i
+
 /** RFC 3463: the address is refused, whatever the words say. */
-const addressStatus = /\b5\.1\.\d/
+const addressStatus = /\b5\.1\.1?\d\b/
 
 /** RFC 3463: bad mailbox, bad domain, bad syntax, mailbox moved, domain without mail (RFC 7505). */
 const unknownMailboxStatus = /\b5\.1\.(?:1|2|3|6|10)\b/
@@ -64,9 +68,8 @@ function replyTo({ code, command, response }: SmtpError): string | undefined {
 function isRefusal({ code, responseCode, response = '', command }: SmtpError): boolean {
   if (code !== 'EENVELOPE' && code !== 'EMESSAGE') return false
   if (responseCode === undefined) return command === 'API' || code === 'EMESSAGE'
-  const isOfSession =
-    sessionReplies.includes(responseCode) || (sessionText.test(response) && !addressStatus.test(response))
-  return responseCode >= 500 && !isOfSession
+  if (responseCode < 500 || sessionReplies.includes(responseCode)) return false
+  return addressStatus.test(response) || !(sessionText.test(response) || accountText.test(response))
 }
 
 function isUnknownMailbox({ responseCode, response = '' }: SmtpError): boolean {
