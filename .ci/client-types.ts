@@ -4,7 +4,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { documentOf } from '../daemon/api/openapi/document.ts'
-import { routes } from '../daemon/api/routes/index.ts'
 import { operations } from '../daemon/client/operations.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -27,10 +26,16 @@ export function clientTypes(): string {
 
 /** Returns the interface of the client's methods. They are written out, so that editors show their docstrings. */
 function resources(): string {
+  const { paths } = described()
+  const about = (route: string) => {
+    const [method, path] = route.split(' ') as [string, string]
+    const { summary, description = '' } = paths[`/api/v1${path}`]![method.toLowerCase()]!
+    return `${summary}. ${description}`.trim()
+  }
   const lines = Object.entries(operations).flatMap(([resource, methods]) => [
     `    readonly ${resource}: {`,
     ...Object.entries(methods).flatMap(([name, route]) => [
-      `        /** ${aboutRoute(route)} */`,
+      `        /** ${about(route)} */`,
       `        readonly ${name}: Method<"${route}">;`,
     ]),
     '    };',
@@ -38,24 +43,19 @@ function resources(): string {
   return ['/** The methods of a client, by resource. */', 'export interface Resources {', ...lines, '}'].join('\n')
 }
 
-/** Returns what the description says about a route. */
-function aboutRoute(named: string): string {
-  const { summary, description = '' } = routes.find(({ method, path }) => `${method} ${braced(path)}` === named)!
-  return `${summary}. ${description}`.trim()
-}
-
-function braced(path: string): string {
-  return path.replace(/:(\w+)/g, '{$1}')
-}
-
 type Json = Readonly<Record<string, unknown>>
 
+interface Description {
+  readonly paths: Record<string, Record<string, Json>>
+  readonly components: { readonly schemas: Json }
+}
+
+function described(): Description {
+  return JSON.parse(JSON.stringify(documentOf({ tokens: true, health: false, metrics: 'none' })))
+}
+
 function reduced(): unknown {
-  const description = JSON.parse(JSON.stringify(documentOf({ tokens: true, health: false, metrics: 'none' }))) as {
-    paths: Record<string, Record<string, Json>>
-    components: { schemas: Json }
-  }
-  const { paths, components } = description
+  const { paths, components } = described()
   const kept = Object.entries(paths).map(([path, methods]) => [
     path,
     Object.fromEntries(Object.entries(methods).map(([method, operation]) => [method, operationOf(operation)])),

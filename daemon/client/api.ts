@@ -4,241 +4,241 @@ import type { Method } from './methods.ts'
 /** The methods of a client, by resource. */
 export interface Resources {
     readonly tags: {
-        /** List tags. */
+        /** List tags. Needs a token of any role. */
         readonly list: Method<"GET /tags">;
-        /** Create a tag. */
+        /** Create a tag. Needs a token with the role `member` or `admin`. */
         readonly create: Method<"POST /tags">;
-        /** Rename a tag. */
+        /** Rename a tag. Needs a token with the role `member` or `admin`. */
         readonly update: Method<"PATCH /tags/{tagId}">;
-        /** Delete a tag. Also removes the tag from its contacts. Refused with `conflict` while the recipients of a newsletter with the tag in its audience are chosen. */
+        /** Delete a tag. Also removes the tag from its contacts. Refused with `conflict` while the recipients of a newsletter with the tag in its audience are chosen. Needs a token with the role `member` or `admin`. */
         readonly delete: Method<"DELETE /tags/{tagId}">;
     };
     readonly contacts: {
-        /** List contacts. A contact must match every filter. For a filter with several values, one match is enough. */
+        /** List contacts. A contact must match every filter. For a filter with several values, one match is enough. Needs a token of any role. */
         readonly list: Method<"GET /contacts">;
-        /** One contact, with tags, lists and topics. */
+        /** One contact, with tags, lists and topics. Needs a token of any role. */
         readonly get: Method<"GET /contacts/{contactId}">;
-        /** Count contacts. Counts the contacts of the listing with the same filters. */
+        /** Count contacts. Counts the contacts of the listing with the same filters. Needs a token of any role. */
         readonly count: Method<"GET /contacts/count">;
-        /** Create or match a contact, without a list. Tags are added, and attributes are merged by key. An unsubscribed contact stays unsubscribed. */
+        /** Create or match a contact, without a list. Tags are added, and attributes are merged by key. An unsubscribed contact stays unsubscribed. Needs a token with the role `member` or `admin`. */
         readonly upsert: Method<"POST /contacts">;
-        /** Create or match a contact, and add it to a list. Tags are added, and attributes are merged by key. An unsubscribed contact stays unsubscribed. A list with double opt-in asks the contact to confirm, at most once in 10 minutes, and the answer has `pending_lists`. */
+        /** Create or match a contact, and add it to a list. Tags are added, and attributes are merged by key. An unsubscribed contact stays unsubscribed. A list with double opt-in asks the contact to confirm, at most once in 10 minutes, and the answer has `pending_lists`. Needs a token with the role `member` or `admin`. */
         readonly addToList: Method<"POST /lists/{listId}/contacts">;
-        /** Remove a contact from a list. Also removes the contact from the list’s topics. The contact itself stays. It is no error if it was not on the list. */
+        /** Remove a contact from a list. Also removes the contact from the list’s topics. The contact itself stays. It is no error if it was not on the list. Needs a token with the role `member` or `admin`. */
         readonly removeFromList: Method<"DELETE /lists/{listId}/contacts/{contactId}">;
-        /** Update a contact. Absent fields stay unchanged. `tags` replaces all tags, and attributes are merged by key. */
+        /** Update a contact. Absent fields stay unchanged. `tags` replaces all tags, and attributes are merged by key. Needs a token with the role `member` or `admin`. */
         readonly update: Method<"PUT /contacts/{contactId}">;
-        /** Change the e-mail address of a contact. Everything else stays, but requests to confirm a list end. An address that another contact has is refused. */
+        /** Change the e-mail address of a contact. Everything else stays, but requests to confirm a list end. An address that another contact has is refused. Needs a token with the role `member` or `admin`. */
         readonly changeEmail: Method<"POST /contacts/{contactId}/email">;
-        /** Add tags to a contact. Tags that do not exist are created. It is no error if the contact has a tag already. */
+        /** Add tags to a contact. Tags that do not exist are created. It is no error if the contact has a tag already. Needs a token with the role `member` or `admin`. */
         readonly tag: Method<"POST /contacts/{contactId}/tags">;
-        /** Remove tags from a contact. The tags themselves stay. It is no error if the contact does not have a tag. */
+        /** Remove tags from a contact. The tags themselves stay. It is no error if the contact does not have a tag. Needs a token with the role `member` or `admin`. */
         readonly untag: Method<"DELETE /contacts/{contactId}/tags">;
-        /** Merge a contact into another one of the same person. The contact is deleted. The other one, `into`, gets its tags, lists, topics and events, and the values that it does not have itself. If one of the two has unsubscribed, the merged contact is unsubscribed. */
+        /** Merge a contact into another one of the same person. The contact is deleted. The other one, `into`, gets its tags, lists, topics and events, and the values that it does not have itself. If one of the two has unsubscribed, the merged contact is unsubscribed. Needs a token with the role `member` or `admin`. */
         readonly merge: Method<"POST /contacts/{contactId}/merge">;
-        /** Run up to 1,000 operations on contacts. The operations run in order. One that is refused changes nothing and does not stop the others. Repeating a batch is safe. `delete` needs a token with the role `admin`. With an `Idempotency-Key` the whole batch is one transaction. */
+        /** Run up to 1,000 operations on contacts. The operations run in order. One that is refused changes nothing and does not stop the others. Repeating a batch is safe. `delete` needs a token with the role `admin`. With an `Idempotency-Key` the whole batch is one transaction. Needs a token with the role `member` or `admin`. */
         readonly batch: Method<"POST /contacts/batch">;
-        /** Unsubscribe a contact. The contact receives no further mails. Repeating the request keeps the first time and raises no event. */
+        /** Unsubscribe a contact. The contact receives no further mails. Repeating the request keeps the first time and raises no event. Needs a token with the role `member` or `admin`. */
         readonly unsubscribe: Method<"POST /contacts/{contactId}/unsubscribe">;
-        /** Subscribe a contact again. */
+        /** Subscribe a contact again. Needs a token with the role `member` or `admin`. */
         readonly resubscribe: Method<"POST /contacts/{contactId}/resubscribe">;
-        /** Subscribe a contact to a topic. The contact must be on the topic’s list. */
+        /** Subscribe a contact to a topic. The contact must be on the topic’s list. Needs a token with the role `member` or `admin`. */
         readonly subscribeToTopic: Method<"PUT /contacts/{contactId}/topics/{topicId}">;
-        /** Unsubscribe a contact from a topic. */
+        /** Unsubscribe a contact from a topic. Needs a token with the role `member` or `admin`. */
         readonly unsubscribeFromTopic: Method<"DELETE /contacts/{contactId}/topics/{topicId}">;
-        /** Erase a contact and every stored copy of its data. */
+        /** Erase a contact and every stored copy of its data. Needs a token with the role `member` or `admin`. */
         readonly delete: Method<"DELETE /contacts/{contactId}">;
-        /** What changed the lists, topics and subscription of a contact, newest first. Entries are written in the transaction of the change, never changed, and erased with the contact. A request that changes nothing writes none. */
+        /** What changed the lists, topics and subscription of a contact, newest first. Entries are written in the transaction of the change, never changed, and erased with the contact. A request that changes nothing writes none. Needs a token of any role. */
         readonly history: Method<"GET /contacts/{contactId}/history">;
-        /** Links to a contact’s pages, and the mail headers for unsubscribing. The links are for the contact only: they need no token. They never expire, and stop working when the contact is erased. Add the headers to each mail (RFC 8058). `List-Unsubscribe-Post` is present if the public URL is `https`. Refused with 422 if the public URL is not configured. */
+        /** Links to a contact’s pages, and the mail headers for unsubscribing. The links are for the contact only: they need no token. They never expire, and stop working when the contact is erased. Add the headers to each mail (RFC 8058). `List-Unsubscribe-Post` is present if the public URL is `https`. Refused with 422 if the public URL is not configured. Needs a token with the role `member` or `admin`. */
         readonly links: Method<"POST /contacts/{contactId}/links">;
-        /** Everything stored about a contact, as one JSON document. For requests of access (GDPR, article 15). The payloads of deliveries show `confirm_url` as null. An error during the export cuts the document off. */
+        /** Everything stored about a contact, as one JSON document. For requests of access (GDPR, article 15). The payloads of deliveries show `confirm_url` as null. An error during the export cuts the document off. Needs a token of any role. */
         readonly data: Method<"GET /contacts/{contactId}/data">;
-        /** List the messages to a contact. Newest first. */
+        /** List the messages to a contact. Newest first. Needs a token of any role. */
         readonly messages: Method<"GET /contacts/{contactId}/messages">;
     };
     readonly lists: {
-        /** List lists. */
+        /** List lists. Needs a token of any role. */
         readonly list: Method<"GET /lists">;
-        /** Create a list. */
+        /** Create a list. Needs a token with the role `member` or `admin`. */
         readonly create: Method<"POST /lists">;
-        /** One list. */
+        /** One list. Needs a token of any role. */
         readonly get: Method<"GET /lists/{listId}">;
-        /** Change a list. Absent fields stay unchanged. Members and requests to join stay as they are. */
+        /** Change a list. Absent fields stay unchanged. Members and requests to join stay as they are. Needs a token with the role `member` or `admin`. */
         readonly update: Method<"PATCH /lists/{listId}">;
-        /** Delete a list. Also deletes its memberships and topics. The contacts stay. Refused with `conflict` while the recipients of a newsletter that excludes the list are chosen. */
+        /** Delete a list. Also deletes its memberships and topics. The contacts stay. Refused with `conflict` while the recipients of a newsletter that excludes the list are chosen. Needs a token with the role `member` or `admin`. */
         readonly delete: Method<"DELETE /lists/{listId}">;
     };
     readonly topics: {
-        /** List the topics of a list. */
+        /** List the topics of a list. Needs a token of any role. */
         readonly list: Method<"GET /lists/{listId}/topics">;
-        /** Create a topic. */
+        /** Create a topic. Needs a token with the role `member` or `admin`. */
         readonly create: Method<"POST /lists/{listId}/topics">;
-        /** Change the name or description of a topic. Absent fields stay unchanged. */
+        /** Change the name or description of a topic. Absent fields stay unchanged. Needs a token with the role `member` or `admin`. */
         readonly update: Method<"PATCH /topics/{topicId}">;
-        /** Delete a topic. Also removes the subscriptions to it. */
+        /** Delete a topic. Also removes the subscriptions to it. Needs a token with the role `member` or `admin`. */
         readonly delete: Method<"DELETE /topics/{topicId}">;
     };
     readonly segments: {
-        /** List segments. */
+        /** List segments. Needs a token of any role. */
         readonly list: Method<"GET /segments">;
-        /** Create a segment. `GET /contacts?segment=ID` returns the contacts that match its filters now. */
+        /** Create a segment. `GET /contacts?segment=ID` returns the contacts that match its filters now. Needs a token with the role `member` or `admin`. */
         readonly create: Method<"POST /segments">;
-        /** One segment. */
+        /** One segment. Needs a token of any role. */
         readonly get: Method<"GET /segments/{segmentId}">;
-        /** Change a segment. Absent fields stay unchanged. `filters` replaces all filters. */
+        /** Change a segment. Absent fields stay unchanged. `filters` replaces all filters. Needs a token with the role `member` or `admin`. */
         readonly update: Method<"PATCH /segments/{segmentId}">;
-        /** Delete a segment. The contacts stay. */
+        /** Delete a segment. The contacts stay. Needs a token with the role `member` or `admin`. */
         readonly delete: Method<"DELETE /segments/{segmentId}">;
     };
     readonly settings: {
-        /** The attributes by which contacts can be filtered. */
+        /** The attributes by which contacts can be filtered. Needs a token with the role `admin`. */
         readonly getAttributes: Method<"GET /settings/attributes">;
-        /** Declare the attributes by which contacts can be filtered. Replaces the declared attributes. Stored contacts are indexed in the background. Until that is done, filtering by a new attribute is answered with 503. Refused with `conflict` while the recipients of a newsletter are chosen whose segment filters by an attribute that is removed. */
+        /** Declare the attributes by which contacts can be filtered. Replaces the declared attributes. Stored contacts are indexed in the background. Until that is done, filtering by a new attribute is answered with 503. Refused with `conflict` while the recipients of a newsletter are chosen whose segment filters by an attribute that is removed. Needs a token with the role `admin`. */
         readonly updateAttributes: Method<"PUT /settings/attributes">;
-        /** How the pages for contacts look. */
+        /** How the pages for contacts look. Needs a token with the role `admin`. */
         readonly getPages: Method<"GET /settings/pages">;
-        /** Change how the pages for contacts look. Replaces the settings: absent fields are reset. The pages are those to unsubscribe, to choose lists and topics, and to confirm. */
+        /** Change how the pages for contacts look. Replaces the settings: absent fields are reset. The pages are those to unsubscribe, to choose lists and topics, and to confirm. Needs a token with the role `admin`. */
         readonly updatePages: Method<"PUT /settings/pages">;
     };
     readonly webhooks: {
-        /** List webhook endpoints. Secrets are never included. */
+        /** List webhook endpoints. Secrets are never included. Needs a token with the role `admin`. */
         readonly list: Method<"GET /webhook-endpoints">;
-        /** Register a webhook endpoint. Only this answer contains the signing secret. */
+        /** Register a webhook endpoint. Only this answer contains the signing secret. Needs a token with the role `admin`. */
         readonly create: Method<"POST /webhook-endpoints">;
-        /** One endpoint. */
+        /** One endpoint. Needs a token with the role `admin`. */
         readonly get: Method<"GET /webhook-endpoints/{endpointId}">;
-        /** Switch an endpoint on or off, or change its description. Switching off puts pending deliveries on hold. Switching on resets the count of failures; it sends nothing. The URL and events cannot be changed: delete the endpoint and create another. */
+        /** Switch an endpoint on or off, or change its description. Switching off puts pending deliveries on hold. Switching on resets the count of failures; it sends nothing. The URL and events cannot be changed: delete the endpoint and create another. Needs a token with the role `admin`. */
         readonly update: Method<"PATCH /webhook-endpoints/{endpointId}">;
-        /** Delete an endpoint with its deliveries. A delivery in flight is aborted. */
+        /** Delete an endpoint with its deliveries. A delivery in flight is aborted. Needs a token with the role `admin`. */
         readonly delete: Method<"DELETE /webhook-endpoints/{endpointId}">;
-        /** Send a sample delivery. The number per minute is limited for each client. Answers 422 for an endpoint that is switched off. */
+        /** Send a sample delivery. The number per minute is limited for each client. Answers 422 for an endpoint that is switched off. Needs a token with the role `admin`. */
         readonly test: Method<"POST /webhook-endpoints/{endpointId}/test">;
-        /** Replace the signing secret of an endpoint. Only this answer contains the new secret. All later attempts are signed with it. With `overlap_hours`, `webhook-signature` also has a signature of the previous secret for that time. */
+        /** Replace the signing secret of an endpoint. Only this answer contains the new secret. All later attempts are signed with it. With `overlap_hours`, `webhook-signature` also has a signature of the previous secret for that time. Needs a token with the role `admin`. */
         readonly rotateSecret: Method<"POST /webhook-endpoints/{endpointId}/secret">;
-        /** Queue all failed and held deliveries since a time again. Runs as a background job. Answers 422 for an endpoint that is switched off. */
+        /** Queue all failed and held deliveries since a time again. Runs as a background job. Answers 422 for an endpoint that is switched off. Needs a token with the role `admin`. */
         readonly recover: Method<"POST /webhook-endpoints/{endpointId}/recover">;
-        /** Progress of a recovery. */
+        /** Progress of a recovery. Needs a token with the role `admin`. */
         readonly getRecovery: Method<"GET /webhook-endpoints/{endpointId}/recoveries/{recoveryId}">;
     };
     readonly deliveries: {
-        /** List the deliveries to all endpoints, newest first. */
+        /** List the deliveries to all endpoints, newest first. Needs a token with the role `admin`. */
         readonly list: Method<"GET /deliveries">;
-        /** List the deliveries of an endpoint, newest first. */
+        /** List the deliveries of an endpoint, newest first. Needs a token with the role `admin`. */
         readonly listOfEndpoint: Method<"GET /webhook-endpoints/{endpointId}/deliveries">;
-        /** One delivery, with its payload and the log of its attempts. */
+        /** One delivery, with its payload and the log of its attempts. Needs a token with the role `admin`. */
         readonly get: Method<"GET /webhook-endpoints/{endpointId}/deliveries/{deliveryId}">;
-        /** Send a delivery again. Makes one attempt now. If it fails, the retry schedule starts again. A pending delivery becomes due now. If an attempt is running, the next one follows it, unless the running one succeeds, gets a 410 or is refused. Answers 422 for an endpoint that is switched off or an erased payload. */
+        /** Send a delivery again. Makes one attempt now. If it fails, the retry schedule starts again. A pending delivery becomes due now. If an attempt is running, the next one follows it, unless the running one succeeds, gets a 410 or is refused. Answers 422 for an endpoint that is switched off or an erased payload. Needs a token with the role `admin`. */
         readonly redeliver: Method<"POST /webhook-endpoints/{endpointId}/deliveries/{deliveryId}/redeliver">;
     };
     readonly events: {
-        /** Raise an event about mail that the host app sends by itself. If `data.contact.id` is a contact of the client, the event is erased with it. */
+        /** Raise an event about mail that the host app sends by itself. If `data.contact.id` is a contact of the client, the event is erased with it. Needs a token with the role `admin`. */
         readonly raise: Method<"POST /events">;
-        /** Raise up to 1,000 events about mail that the host app sends by itself. An event that is refused does not stop the others. If `data.contact.id` of an event is a contact of the client, the event is erased with it. With an `Idempotency-Key` the whole batch is one transaction, and a repeat raises nothing again. */
+        /** Raise up to 1,000 events about mail that the host app sends by itself. An event that is refused does not stop the others. If `data.contact.id` of an event is a contact of the client, the event is erased with it. With an `Idempotency-Key` the whole batch is one transaction, and a repeat raises nothing again. Needs a token with the role `admin`. */
         readonly raiseMany: Method<"POST /events/batch">;
     };
     readonly newsletters: {
-        /** List newsletters. Newest first, without their content. */
+        /** List newsletters. Newest first, without their content. Needs a token of any role. */
         readonly list: Method<"GET /newsletters">;
-        /** Create a newsletter. It is a draft. Its html, and its text if it has one, must contain `unsubscribe_url`. Its templates are checked when it is previewed, tested, scheduled or sent, and its audience when it is scheduled or sent. */
+        /** Create a newsletter. It is a draft. Its html, and its text if it has one, must contain `unsubscribe_url`. Its templates are checked when it is previewed, tested, scheduled or sent, and its audience when it is scheduled or sent. Needs a token with the role `member` or `admin`. */
         readonly create: Method<"POST /newsletters">;
-        /** One newsletter, with its counts. */
+        /** One newsletter, with its counts. Needs a token of any role. */
         readonly get: Method<"GET /newsletters/{newsletterId}">;
-        /** Change a newsletter. Absent fields stay unchanged. `audience` replaces all filters. A newsletter that is no draft needs an admin token. Once it has started, its content and audience cannot be changed. */
+        /** Change a newsletter. Absent fields stay unchanged. `audience` replaces all filters. A newsletter that is no draft needs an admin token. Once it has started, its content and audience cannot be changed. Needs a token with the role `member` or `admin`. */
         readonly update: Method<"PATCH /newsletters/{newsletterId}">;
-        /** Delete a newsletter. Only a draft, or with an admin token a newsletter that has ended, with its messages. */
+        /** Delete a newsletter. Only a draft, or with an admin token a newsletter that has ended, with its messages. Needs a token with the role `member` or `admin`. */
         readonly delete: Method<"DELETE /newsletters/{newsletterId}">;
-        /** Count who would get a newsletter now. */
+        /** Count who would get a newsletter now. Needs a token of any role. */
         readonly audience: Method<"GET /newsletters/{newsletterId}/audience">;
-        /** Render a newsletter for a contact. Sends nothing. */
+        /** Render a newsletter for a contact. Sends nothing. Needs a token with the role `member` or `admin`. */
         readonly preview: Method<"POST /newsletters/{newsletterId}/preview">;
-        /** Send a newsletter to some addresses. With sample values, and with links that do not work. Answers when the messages are handed over. */
+        /** Send a newsletter to some addresses. With sample values, and with links that do not work. Answers when the messages are handed over. Needs a token with the role `admin`. */
         readonly test: Method<"POST /newsletters/{newsletterId}/test">;
-        /** Send or schedule a newsletter. Its recipients are the contacts who match the audience when it starts. */
+        /** Send or schedule a newsletter. Its recipients are the contacts who match the audience when it starts. Needs a token with the role `admin`. */
         readonly send: Method<"POST /newsletters/{newsletterId}/send">;
-        /** Pause a newsletter. Messages that are being handed over are finished. */
+        /** Pause a newsletter. Messages that are being handed over are finished. Needs a token with the role `admin`. */
         readonly pause: Method<"POST /newsletters/{newsletterId}/pause">;
-        /** Resume a newsletter. With `uncertain` also a newsletter that is being sent or was sent: its messages whose outcome is not known are skipped, or sent again. Those of a cancelled newsletter can only be skipped. */
+        /** Resume a newsletter. With `uncertain` also a newsletter that is being sent or was sent: its messages whose outcome is not known are skipped, or sent again. Those of a cancelled newsletter can only be skipped. Needs a token with the role `admin`. */
         readonly resume: Method<"POST /newsletters/{newsletterId}/resume">;
-        /** Cancel a newsletter. Its pending messages are skipped. */
+        /** Cancel a newsletter. Its pending messages are skipped. Needs a token with the role `admin`. */
         readonly cancel: Method<"POST /newsletters/{newsletterId}/cancel">;
-        /** List the messages of a newsletter. */
+        /** List the messages of a newsletter. Needs a token of any role. */
         readonly messages: Method<"GET /newsletters/{newsletterId}/messages">;
     };
     readonly sequences: {
-        /** List sequences. Without their steps. */
+        /** List sequences. Without their steps. Needs a token of any role. */
         readonly list: Method<"GET /sequences">;
-        /** Create a sequence. Contacts who are added to its list from now on are enrolled. */
+        /** Create a sequence. Contacts who are added to its list from now on are enrolled. Needs a token with the role `admin`. */
         readonly create: Method<"POST /sequences">;
-        /** One sequence with its steps. */
+        /** One sequence with its steps. Needs a token of any role. */
         readonly get: Method<"GET /sequences/{sequenceId}">;
-        /** Change, pause or activate a sequence. Absent fields stay unchanged. While it is paused, nothing is sent and its list enrols no contact. */
+        /** Change, pause or activate a sequence. Absent fields stay unchanged. While it is paused, nothing is sent and its list enrols no contact. Needs a token with the role `admin`. */
         readonly update: Method<"PATCH /sequences/{sequenceId}">;
-        /** Resume a sequence. A paused sequence becomes active. With `uncertain` also one that is active: its messages whose outcome is not known are skipped, or sent again. */
+        /** Resume a sequence. A paused sequence becomes active. With `uncertain` also one that is active: its messages whose outcome is not known are skipped, or sent again. Needs a token with the role `admin`. */
         readonly resume: Method<"POST /sequences/{sequenceId}/resume">;
-        /** Delete a sequence. With its steps, enrolments and messages. */
+        /** Delete a sequence. With its steps, enrolments and messages. Needs a token with the role `admin`. */
         readonly delete: Method<"DELETE /sequences/{sequenceId}">;
-        /** Replace the steps of a sequence. Steps with an `id` stay. A new step is sent to the contacts who are not past its place. A removed step is left out. If no step has an `id`, the steps match the stored ones by their positions: the first stays the first. */
+        /** Replace the steps of a sequence. Steps with an `id` stay. A new step is sent to the contacts who are not past its place. A removed step is left out. If no step has an `id`, the steps match the stored ones by their positions: the first stays the first. Needs a token with the role `admin`. */
         readonly setSteps: Method<"PUT /sequences/{sequenceId}/steps">;
-        /** Render a step for a contact. The step need not be stored. Sends and stores nothing. */
+        /** Render a step for a contact. The step need not be stored. Sends and stores nothing. Needs a token with the role `member` or `admin`. */
         readonly preview: Method<"POST /sequences/{sequenceId}/preview">;
-        /** List the contacts of a sequence. */
+        /** List the contacts of a sequence. Needs a token of any role. */
         readonly enrolments: Method<"GET /sequences/{sequenceId}/enrolments">;
-        /** List the messages of a sequence. */
+        /** List the messages of a sequence. Needs a token of any role. */
         readonly messages: Method<"GET /sequences/{sequenceId}/messages">;
-        /** Enrol a contact. An enrolment that has ended begins again. One that is active stays as it is. */
+        /** Enrol a contact. An enrolment that has ended begins again. One that is active stays as it is. Needs a token with the role `admin`. */
         readonly enrol: Method<"POST /sequences/{sequenceId}/enrolments">;
-        /** Stop the enrolment of a contact. */
+        /** Stop the enrolment of a contact. Needs a token with the role `admin`. */
         readonly stop: Method<"DELETE /sequences/{sequenceId}/enrolments/{contactId}">;
     };
     readonly identities: {
-        /** List sender identities. */
+        /** List sender identities. Needs a token of any role. */
         readonly list: Method<"GET /email-identities">;
-        /** Add a sender identity. It is `pending` until the provider verifies the address. An address can be added once. */
+        /** Add a sender identity. It is `pending` until the provider verifies the address. An address can be added once. Needs a token with the role `admin`. */
         readonly create: Method<"POST /email-identities">;
-        /** One sender identity. */
+        /** One sender identity. Needs a token of any role. */
         readonly get: Method<"GET /email-identities/{emailIdentityId}">;
-        /** Ask the provider whether a sender identity is verified. Starts the verification if the identity is `pending`: Amazon SES mails its owner a link. Without such a provider the status stays. */
+        /** Ask the provider whether a sender identity is verified. Starts the verification if the identity is `pending`: Amazon SES mails its owner a link. Without such a provider the status stays. Needs a token with the role `admin`. */
         readonly refresh: Method<"POST /email-identities/{emailIdentityId}/refresh">;
-        /** Delete a sender identity. */
+        /** Delete a sender identity. Needs a token with the role `admin`. */
         readonly delete: Method<"DELETE /email-identities/{emailIdentityId}">;
     };
     readonly suppressions: {
-        /** List the addresses that must not be mailed. */
+        /** List the addresses that must not be mailed. Needs a token of any role. */
         readonly list: Method<"GET /suppressions">;
-        /** Suppress an address. The address is not mailed, whether or not a contact has it. A contact with it can still be stored. An address that is suppressed already keeps its reason. */
+        /** Suppress an address. The address is not mailed, whether or not a contact has it. A contact with it can still be stored. An address that is suppressed already keeps its reason. Needs a token with the role `member` or `admin`. */
         readonly create: Method<"POST /suppressions">;
-        /** Remove a suppression. The address can be mailed again. If it was erased, it can be stored again. */
+        /** Remove a suppression. The address can be mailed again. If it was erased, it can be stored again. Needs a token with the role `member` or `admin`. */
         readonly delete: Method<"DELETE /suppressions/{suppressionId}">;
     };
     readonly tokens: {
-        /** List the client’s tokens. Without their secret values, and without revoked ones. */
+        /** List the client’s tokens. Without their secret values, and without revoked ones. Needs a token with the role `admin`. */
         readonly list: Method<"GET /tokens">;
-        /** The token of this request, with its role and its client. Answers 404 if the host app authenticates the request in another way. */
+        /** The token of this request, with its role and its client. Answers 404 if the host app authenticates the request in another way. Needs a token of any role. */
         readonly current: Method<"GET /tokens/current">;
-        /** Create a token. Only this answer contains the token. */
+        /** Create a token. Only this answer contains the token. Needs a token with the role `admin`. */
         readonly create: Method<"POST /tokens">;
-        /** Revoke a token. It is invalid immediately; in other processes on PostgreSQL within 5 seconds. */
+        /** Revoke a token. It is invalid immediately; in other processes on PostgreSQL within 5 seconds. Needs a token with the role `admin`. */
         readonly revoke: Method<"DELETE /tokens/{tokenId}">;
     };
     readonly imports: {
-        /** Imports with their progress, newest first. Imports are kept for 30 days. */
+        /** Imports with their progress, newest first. Imports are kept for 30 days. Needs a token of any role. */
         readonly list: Method<"GET /imports">;
-        /** One import with its progress. The id is in the header `X-Import-Id` of the import’s answer. The progress is updated once a second. */
+        /** One import with its progress. The id is in the header `X-Import-Id` of the import’s answer. The progress is updated once a second. Needs a token of any role. */
         readonly get: Method<"GET /imports/{importId}">;
     };
     readonly portal: {
-        /** Create a link to the webhook pages for a customer. The link opens the webhook endpoints and deliveries of this client in the console, and nothing else. It works for an hour by default, and cannot be revoked. Refused where the console is switched off. */
+        /** Create a link to the webhook pages for a customer. The link opens the webhook endpoints and deliveries of this client in the console, and nothing else. It works for an hour by default, and cannot be revoked. Refused where the console is switched off. Needs a token with the role `admin`. */
         readonly createLink: Method<"POST /portal-links">;
     };
     readonly stats: {
-        /** Delivered and failed attempts over time, and endpoints by state. Counts are kept for 90 days, also after the deliveries are deleted. */
+        /** Delivered and failed attempts over time, and endpoints by state. Counts are kept for 90 days, also after the deliveries are deleted. Needs a token with the role `admin`. */
         readonly deliveries: Method<"GET /stats/deliveries">;
-        /** Contacts gained and lost over time. */
+        /** Contacts gained and lost over time. Needs a token of any role. */
         readonly contacts: Method<"GET /stats/contacts">;
     };
     readonly auditLog: {
-        /** Who changed what and when, newest first. Entries are written in the transaction of the change, and kept for 90 days. They have ids only, no personal data. */
+        /** Who changed what and when, newest first. Entries are written in the transaction of the change, and kept for 90 days. They have ids only, no personal data. Needs a token with the role `admin`. */
         readonly list: Method<"GET /audit-log">;
     };
 }
