@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 
 const root = join(import.meta.dirname, '../..')
@@ -41,45 +41,40 @@ function languageServer() {
   return { ask, tell: (method: string, params: object) => send({ method, params }), stop: () => child.kill() }
 }
 
-test('the editor shows an operation’s docstring with its errors and parameters, through the public entry point', {
-  timeout: 120_000,
-}, async (t) => {
+/** Opens a file of these lines in the editor. `hover` is what it shows at the end of the name on the last one. */
+async function openFile(t: TestContext, name: string, lines: readonly string[]) {
   const { ask, tell, stop } = languageServer()
   t.after(stop)
   await ask('initialize', { processId: null, rootUri: pathToFileURL(root).href, capabilities: {} })
   tell('initialized', {})
-  const uri = pathToFileURL(join(root, 'test', 'a-host.ts')).href
-  const lines = [
+  const uri = pathToFileURL(join(root, 'test', name)).href
+  tell('textDocument/didOpen', { textDocument: { uri, languageId: 'typescript', version: 1, text: lines.join('\n') } })
+  const end = { line: lines.length - 1, character: lines.at(-1)!.length }
+  const at = { textDocument: { uri }, position: { ...end, character: end.character - 2 } }
+  const hover = await ask<{ contents: { value: string } }>('textDocument/hover', at)
+  return { hover: hover.contents.value, askAtEnd: <T>(method: string) => ask<T>(method, { ...at, position: end }) }
+}
+
+test('the editor shows an operation’s docstring with its errors and parameters, through the public entry point', {
+  timeout: 120_000,
+}, async (t) => {
+  const { hover, askAtEnd } = await openFile(t, 'a-host.ts', [
     "import type { Mailkeep } from 'mailkeep'",
     'declare const mailkeep: Mailkeep',
     'mailkeep.forClient(1).contacts.addToList(',
-  ]
-  tell('textDocument/didOpen', { textDocument: { uri, languageId: 'typescript', version: 1, text: lines.join('\n') } })
-  const position = { line: 2, character: lines[2]!.length - 2 }
-  const hover = await ask<{ contents: { value: string } }>('textDocument/hover', { textDocument: { uri }, position })
-  assert.match(hover.contents.value, /input: ContactInput|input: .*\.ContactInput/)
-  assert.match(hover.contents.value, /Adds a contact to a list/)
-  assert.match(hover.contents.value, /@throws.*`not_found`.*`validation_failed`/s)
-  const help = await ask<{ signatures: unknown[] }>('textDocument/signatureHelp', {
-    textDocument: { uri },
-    position: { line: 2, character: lines[2]!.length },
-  })
+  ])
+  assert.match(hover, /input: ContactInput|input: .*\.ContactInput/)
+  assert.match(hover, /Adds a contact to a list/)
+  assert.match(hover, /@throws.*`not_found`.*`validation_failed`/s)
+  const help = await askAtEnd<{ signatures: unknown[] }>('textDocument/signatureHelp')
   assert.match(JSON.stringify(help.signatures), /Fields besides `email`, `name`, `tags` and `confirmed` are attributes/)
 })
 
 test('the editor shows what a method of the client does', { timeout: 120_000 }, async (t) => {
-  const { ask, tell, stop } = languageServer()
-  t.after(stop)
-  await ask('initialize', { processId: null, rootUri: pathToFileURL(root).href, capabilities: {} })
-  tell('initialized', {})
-  const uri = pathToFileURL(join(root, 'test', 'an-api-client.ts')).href
-  const lines = [
+  const { hover } = await openFile(t, 'an-api-client.ts', [
     "import type { Client } from 'mailkeep/client'",
     'declare const client: Client',
     'client.contacts.addToList',
-  ]
-  tell('textDocument/didOpen', { textDocument: { uri, languageId: 'typescript', version: 1, text: lines.join('\n') } })
-  const position = { line: 2, character: lines[2]!.length - 2 }
-  const hover = await ask<{ contents: { value: string } }>('textDocument/hover', { textDocument: { uri }, position })
-  assert.match(hover.contents.value, /Create or match a contact, and add it to a list\. Tags are added/)
+  ])
+  assert.match(hover, /Create or match a contact, and add it to a list\. Tags are added/)
 })
