@@ -36,21 +36,18 @@ export class DatabaseFiles {
    */
   check(): void {
     for (const file of this.#files) {
-      const identity = this.#reach(file.path)
+      let identity: string | undefined
+      try {
+        identity = identityOf(file.path)
+      } catch (cause) {
+        throw this.#lost(file.path, `cannot be reached (${(cause as NodeJS.ErrnoException).code})`, cause)
+      }
       // SQLite creates its log at the first write, and keeps it while the database is open.
       file.identity ??= identity
       if (identity !== file.identity) throw this.#lost(file.path, 'was deleted, moved or replaced')
     }
     if (this.isMissing) this.#logger.info({ database: this.#files[0]!.path }, 'the database file is back')
     this.isMissing = false
-  }
-
-  #reach(path: string): string | undefined {
-    try {
-      return identityOf(path)
-    } catch (cause) {
-      throw this.#lost(path, `cannot be reached (${(cause as NodeJS.ErrnoException).code})`, cause)
-    }
   }
 
   #lost(path: string, what: string, cause?: unknown): MailkeepError {
