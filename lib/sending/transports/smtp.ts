@@ -82,7 +82,7 @@ export function smtp(options: SmtpOptions): MailTransport {
     send: async (message, signal) => await sendThrough(await open(), message, signal),
     async check() {
       // Logs in also where the server offers no login. Sending would leave the login out.
-      const pool = await openPool(server, options, { forceAuth: 'auth' in server })
+      const pool = await openPool(server, options, 'auth' in server)
       try {
         await pool.verify()
       } finally {
@@ -149,12 +149,13 @@ function signingOptions({ domain, selector, privateKey }: DkimOptions) {
   return { domainName: domain, keySelector: selector, privateKey, headerFieldNames: signedHeaders }
 }
 
-async function openPool({ tls, ...server }: Server, options: SmtpOptions, login = { forceAuth: false }) {
+/** @param forceAuth Whether a server that offers no login is an error. */
+async function openPool({ tls, ...server }: Server, options: SmtpOptions, forceAuth = false) {
   const { connections = 5, dkim, ca, timeoutMs = 60_000, ehloName } = options
   const { createTransport } = await loadNodemailer()
   const pool = createTransport({
     ...server,
-    ...login,
+    forceAuth,
     pool: true,
     maxConnections: connections,
     // A connection that the server closed while it was idle is replaced once. The sending loop does all other retries.

@@ -174,8 +174,8 @@ class Quota {
    * Returns whether another request may start. A quarter is reserved for endpoints that answer quickly. The first
    * request to an unknown endpoint may use half of that reserve. Endpoints that hang get at most an eighth.
    *
-   * @param isFirst Whether this would be the only request in flight: of the client for the total quota. In its client's
-   *   quota, the request to an unknown endpoint is always the only one of its endpoint.
+   * @param isFirst For the total quota: whether the client has no request in flight. For a client's quota: always true,
+   *   because an unknown endpoint has at most one request in flight.
    */
   admits(responsiveness: Responsiveness, isFirst: boolean): boolean {
     const free = this.#limit - this.inFlight
