@@ -31,7 +31,8 @@ const fuse = 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'
 export async function buildBundle(directory = dist): Promise<readonly string[]> {
   await mkdir(directory, { recursive: true })
   const consoleInputs: string[] = []
-  const { metafile } = await build({
+  const { metafile, outputFiles } = await build({
+    write: false,
     absWorkingDir: root,
     entryPoints: ['daemon/main.ts'],
     outfile: join(directory, 'mailkeep.cjs'),
@@ -49,11 +50,21 @@ export async function buildBundle(directory = dist): Promise<readonly string[]> 
     define: { MAILKEEP_COMMIT: JSON.stringify(commit()), ...addonNeeds() },
     logLevel: 'warning',
   })
+  const [bundle] = outputFiles
+  await writeFile(bundle!.path, withoutUnicode(bundle!.text), { mode: 0o755 })
   // Rename instead of overwriting: a process that has loaded the addon would crash.
   const partial = join(directory, `.${addonName}.${process.pid}`)
   await copyFile(addonPath, partial)
   await rename(partial, join(directory, addonName))
   return [...Object.keys(metafile.inputs), ...consoleInputs]
+}
+
+/**
+ * Escapes the characters that esbuild leaves in regular expressions and tagged templates. With one of them, Node keeps the
+ * whole program in two bytes a character: it starts a tenth slower and takes 3 MB more.
+ */
+function withoutUnicode(code: string): string {
+  return code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 async function buildBinary(): Promise<void> {
