@@ -29,6 +29,7 @@ import { parse, requireId } from './parse.ts'
 import { checkEncryptionKey } from './sealing/encryption-key.ts'
 import { reseal } from './sealing/reseal.ts'
 import { createSealer } from './sealing/seal.ts'
+import { Outage } from './sending/dispatch/outage.ts'
 import { sendingHooks } from './sending/jobs.ts'
 import { defaultMailSettings } from './sending/settings.ts'
 import type { Database, DatabaseSource } from './storage/database.ts'
@@ -122,6 +123,7 @@ export class Mailkeep {
         },
         mail: {
           settings: withDefaults(defaultMailSettings, options.mail),
+          outage: new Outage(clock, logger),
           wake: () => {
             this.#background.mailer.loop.wake()
             storage.changes.notify()

@@ -38,7 +38,7 @@ export function mailConfirmation(process: Context): EventHandler<Requested> {
     const controller = new AbortController()
     signal.addEventListener('abort', () => controller.abort(signal.reason), { once: true })
     try {
-      const outcome = await handOver(ctx.local.mail.settings, message, controller)
+      const outcome = await handOver(ctx.local.mail, message, controller)
       if (outcome.kind === 'temporary') throw new Error(outcome.error)
       if (outcome.kind === 'permanent' && outcome.unknownMailbox) await suppressMailbox(ctx, contact)
       if (outcome.kind !== 'sent') logLoss(ctx, deliveryId, outcome.kind)

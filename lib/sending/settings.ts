@@ -1,3 +1,4 @@
+import type { Outage } from './dispatch/outage.ts'
 import type { MailTransport } from './transport.ts'
 
 /** Settings of sending. The defaults are in `defaultMailSettings`. */
@@ -32,6 +33,8 @@ export const defaultMailSettings: MailSettings = {
 /** The port of operations on mail to this process. */
 export interface MailPort {
   readonly settings: MailSettings
+  /** Knows whether the mail server takes mail. */
+  readonly outage: Outage
   /** Wakes the mailers of all processes, because messages are due. */
   readonly wake: () => void
 }

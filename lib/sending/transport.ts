@@ -18,8 +18,11 @@ export interface MailMessage {
 /** The outcome of a message. `error` has the server's answer, without the recipient's address. */
 export type MailOutcome =
   | { readonly kind: 'sent'; readonly providerMessageId?: string | undefined }
-  /** The message may be sent again later. */
-  | { readonly kind: 'temporary'; readonly error: string }
+  /**
+   * The message may be sent again later. `isServerDown`: the server takes no message at all now, because there is no
+   * connection, or it refused the session or the login. Sending pauses. Attempts during an outage do not count.
+   */
+  | { readonly kind: 'temporary'; readonly error: string; readonly isServerDown?: boolean | undefined }
   /** The message must not be sent again. `unknownMailbox`: the address does not exist. */
   | { readonly kind: 'permanent'; readonly error: string; readonly unknownMailbox: boolean }
 

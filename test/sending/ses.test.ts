@@ -92,15 +92,17 @@ describe('Amazon SES', () => {
     ['permanent', failing('MessageRejected', answered(400))],
     ['permanent', failing('BadRequestException', answered(400))],
     ['temporary', failing('MessageRejected', answered(400), 'Email address is not verified')],
-    ['temporary', failing('TooManyRequestsException', answered(429))],
+    ['down', failing('TooManyRequestsException', answered(429))],
+    ['down', failing('ExpiredTokenException', answered(403))],
+    ['temporary', failing('AccessDeniedException', answered(403))], // may be of one sender
     ['temporary', failing('SendingPausedException', answered(400))],
     ['temporary', failing('InternalFailure', answered(500))],
-    ['temporary', failing('Error', { code: 'ECONNREFUSED' })],
-    ['temporary', failing('Error', { code: 'CERT_HAS_EXPIRED' })],
-    ['temporary', failing('Error', { code: 'ERR_TLS_CERT_ALTNAME_INVALID' })],
-    ['temporary', failing('Error', { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' })],
-    ['temporary', failing('CredentialsProviderError')],
-    ['temporary', failing('Error', {}, 'Region is missing')],
+    ['down', failing('Error', { code: 'ECONNREFUSED' })],
+    ['down', failing('Error', { code: 'CERT_HAS_EXPIRED' })],
+    ['down', failing('Error', { code: 'ERR_TLS_CERT_ALTNAME_INVALID' })],
+    ['down', failing('Error', { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' })],
+    ['down', failing('CredentialsProviderError')],
+    ['down', failing('Error', {}, 'Region is missing')],
     ['temporary', failing('SyntaxError', answered(502), 'Unexpected token <')],
     ['uncertain', failing('SyntaxError', answered(200), 'Unexpected token <')],
     ['uncertain', failing('Error', { code: 'ECONNRESET', ...answered(200) }, 'aborted')],
@@ -113,7 +115,8 @@ describe('Amazon SES', () => {
       const { send } = await open(t, { client: options.client })
       if (kind === 'uncertain') return await assert.rejects(send(), isUncertainError)
       const outcome = await send()
-      assert.equal(outcome.kind, kind)
+      const shown = outcome.kind === 'temporary' && outcome.isServerDown ? 'down' : outcome.kind
+      assert.equal(shown, kind)
       assert.doesNotMatch(JSON.stringify(outcome), /ada@/)
     })
   }

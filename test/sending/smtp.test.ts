@@ -379,7 +379,8 @@ describe('what a reply means', () => {
 describe('connections that fail', () => {
   test('where no server listens it is temporary', async (t) => {
     const { port } = await openRawServer(t, () => undefined)
-    assert.equal((await connect(t, port === 1 ? 2 : 1).send()).kind, 'temporary')
+    const outcome = await connect(t, port === 1 ? 2 : 1).send()
+    assert.deepEqual({ ...outcome, error: '' }, { kind: 'temporary', error: '', isServerDown: true })
   })
 
   for (const at of ['connect', 'EHLO', 'MAIL', 'RCPT', 'DATA']) {
@@ -392,6 +393,47 @@ describe('connections that fail', () => {
       const { port } = await openRawServer(t, (line) => (line.startsWith(at) ? '' : undefined))
       assert.equal((await connect(t, port, { timeoutMs: 200 }).send()).kind, 'temporary')
     })
+  }
+
+  /** Answers that offer a login, and the server's answer at one step. */
+  const at =
+    (step: string, answer: string): Script =>
+    (line) => {
+      if (line.startsWith(step)) return answer
+      return line.startsWith('EHLO')
+        ? '250-test\r\n250 AUTH PLAIN'
+        : line.startsWith('AUTH')
+          ? '235 welcome'
+          : undefined
+    }
+  const url = (port: number) => `smtp://user:secret@127.0.0.1:${port}`
+
+  for (const [step, answer] of [
+    ['connect', '421 4.3.2 shutting down'],
+    ['connect', '554 5.7.1 your address is blocked'],
+    ['connect', 'cut'],
+    ['connect', ''],
+    ['EHLO', '421 4.3.2 shutting down'],
+    ['EHLO', 'cut'],
+    ['AUTH', '535 5.7.8 wrong password'],
+    ['AUTH', '454 4.7.0 try again later'],
+    ['AUTH', 'cut'],
+  ] as const) {
+    test(`the server is down for all messages: ${answer || 'no answer'} to ${step}`, async (t) => {
+      const { port } = await openRawServer(t, at(step, answer))
+      const outcome = await connect(t, port, { url: url(port), timeoutMs: 200 }).send()
+      assert.deepEqual({ ...outcome, error: '' }, { kind: 'temporary', error: '', isServerDown: true })
+    })
+  }
+
+  for (const step of ['MAIL', 'RCPT', 'DATA']) {
+    for (const answer of ['cut', '', '421 4.3.2 shutting down', '450 4.7.1 slow down']) {
+      test(`only this message is tried again later: ${answer || 'no answer'} to ${step}`, async (t) => {
+        const { port } = await openRawServer(t, at(step, answer))
+        const outcome = await connect(t, port, { url: url(port), timeoutMs: 200 }).send()
+        assert.deepEqual({ ...outcome, error: '' }, { kind: 'temporary', error: '' })
+      })
+    }
   }
 
   /** Script of a server that takes the message and then behaves like this. */

@@ -4,11 +4,12 @@ import type { DueWork, InFlight, LoopWork, Recorded, TasksInFlight } from '../..
 import { isMailkeepError, type MailkeepError } from '../../errors.ts'
 import { saveSetting } from '../../storage/settings.ts'
 import { dueMsOf, earliest, msOf, timestamp } from '../../time.ts'
-import { allowsUnverified, type MailSettings } from '../settings.ts'
+import { allowsUnverified, type MailPort, type MailSettings } from '../settings.ts'
 import { isUncertainError, type MailMessage } from '../transport.ts'
 import { type ClaimedMessage, claimMessages } from './claim.ts'
 import { claims, type ExpiredMessage, listCampaigns, lockPace, paceSetting } from './claim-queries.ts'
 import { Composer } from './compose.ts'
+import type { Outage } from './outage.ts'
 import { type Campaign, Pace, type Party } from './pace.ts'
 import {
   type FinishedAttempt,
@@ -23,6 +24,8 @@ import {
 export interface MailFigures {
   readonly messages: Readonly<Record<MessageOutcome, number>>
   readonly messagesInFlight: number
+  /** Whether sending is paused, because the mail server took no mail at the last attempt. */
+  readonly isMailServerDown: boolean
 }
 
 /** The due newsletters and sequences, and how many messages may be claimed at most. */
@@ -51,6 +54,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
   readonly loop: Loop<Plan, ClaimedMessage, FinishedAttempt, ExpiredMessage>
   readonly #ctx: Context
   readonly #settings: MailSettings
+  readonly #outage: Outage
   readonly #pace: Pace
   readonly #composer: Composer
   readonly #messages: Record<MessageOutcome, number> = { sent: 0, failed: 0, uncertain: 0, retried: 0 }
@@ -58,9 +62,10 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
   #wasLocked = false
 
   constructor(ctx: Context) {
-    const { settings } = ctx.local.mail
+    const { settings, outage } = ctx.local.mail
     this.#ctx = ctx
     this.#settings = settings
+    this.#outage = outage
     this.concurrency = settings.connections
     this.#pace = new Pace(ctx.clock, settings.rate, settings.identityRate ?? settings.rate)
     this.#composer = new Composer(ctx)
@@ -68,7 +73,8 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
   }
 
   figures(): MailFigures {
-    return { messages: { ...this.#messages }, messagesInFlight: this.loop.inFlight }
+    const { inFlight: messagesInFlight } = this.loop
+    return { messages: { ...this.#messages }, messagesInFlight, isMailServerDown: this.#outage.isOn }
   }
 
   /** How long the oldest due message or step has been due, in seconds; 0 when none is due. */
@@ -79,7 +85,8 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
   }
 
   freeSlots(): number {
-    return this.#settings.transport ? this.concurrency - this.loop.inFlight : 0
+    const slots = this.#outage.isOn ? 1 : this.concurrency
+    return this.#settings.transport ? slots - this.loop.inFlight : 0
   }
 
   async poll(freeSlots: number): Promise<DueWork<Plan>> {
@@ -96,7 +103,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
     }
     const campaigns = [...due.values()]
     this.#pace.ask('messages', campaigns.length > 0)
-    const paceMs = campaigns.length > 0 ? this.#pace.waitMs(campaigns) : 0
+    const paceMs = campaigns.length > 0 ? Math.max(this.#pace.waitMs(campaigns), this.#outage.waitMs()) : 0
     // The next turn finds the messages that this one leaves.
     const waitMs = paceMs === 0 && this.#wasLocked ? lockedPauseMs : paceMs
     if (campaigns.length > 0) later.push(nowMs + waitMs)
@@ -131,7 +138,9 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
   /** Returns how many of the confirmation mails that are due may be claimed, and when there may be more. */
   allowConfirmations(due: number): { readonly allowed: number; readonly waitMs: number } {
     this.#pace.ask('confirmations', due > 0)
-    const allowed = this.#pace.allowConfirmations(due)
+    const outageMs = this.#outage.waitMs()
+    if (outageMs > 0) return { allowed: 0, waitMs: outageMs }
+    const allowed = this.#pace.allowConfirmations(this.#outage.isOn ? Math.min(due, 1) : due)
     return { allowed, waitMs: this.#pace.untilNextMs() || lockedPauseMs }
   }
 
@@ -181,7 +190,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
     try {
       const message = await this.#composer.compose(task, controller.signal)
       if (isStopped) return { kind: 'interrupted' }
-      const outcome = await handOver(this.#settings, message, controller)
+      const outcome = await handOver(this.#ctx.local.mail, message, controller)
       return isStopped && outcome.kind === 'temporary' ? { kind: 'interrupted' } : outcome
     } catch (error) {
       if (isUncertainError(error)) return { kind: 'uncertain', error: error.message }
@@ -205,12 +214,13 @@ function isOfContent(error: unknown): error is MailkeepError {
 
 /** Hands the message over, and aborts it after the timeout. */
 export async function handOver(
-  { transport, timeoutSeconds }: MailSettings,
+  { settings: { transport, timeoutSeconds }, outage }: Pick<MailPort, 'settings' | 'outage'>,
   message: MailMessage,
   controller: AbortController,
 ): Promise<Outcome> {
   const timeoutMs = timeoutSeconds * 1000
   const timer = setTimeout(() => controller.abort(new Error('The attempt timed out.')), timeoutMs)
+  const ended = outage.begin()
   let end: NodeJS.Timeout | undefined
   const noResponse = new Promise<Outcome>((resolve) => {
     controller.signal.addEventListener('abort', () => {
@@ -219,7 +229,7 @@ export async function handOver(
   })
   try {
     const outcome = await Promise.race([transport!.send(message, controller.signal), noResponse])
-    return isOutcome(outcome) ? outcome : { kind: 'uncertain', error: noOutcome }
+    return isOutcome(outcome) ? ended(outcome) : { kind: 'uncertain', error: noOutcome }
   } finally {
     clearTimeout(timer)
     clearTimeout(end)

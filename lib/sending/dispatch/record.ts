@@ -148,6 +148,11 @@ function logUnsent(tx: Tx, { campaign, failed, uncertain, retried, faults }: Tal
   tx.transaction.afterCommit(() => tx.logger.warn(lost, 'messages were not sent, or may not have been'))
 }
 
+/** Whether the attempt says nothing about its message. The message stays due, and its attempt is not counted. */
+function isUncounted(outcome: Outcome): boolean {
+  return outcome.kind === 'interrupted' || (outcome.kind === 'temporary' && outcome.isServerDown === true)
+}
+
 interface Disposition {
   readonly status: 'sent' | 'failed' | 'uncertain' | 'pending'
   readonly dueMs: number | undefined
@@ -156,7 +161,7 @@ interface Disposition {
 function dispositionOf({ task, outcome, endedMs }: FinishedAttempt): Disposition {
   if (outcome.kind === 'sent' || outcome.kind === 'uncertain') return { status: outcome.kind, dueMs: undefined }
   if (outcome.kind === 'permanent') return { status: 'failed', dueMs: undefined }
-  if (outcome.kind === 'interrupted') return { status: 'pending', dueMs: endedMs }
+  if (isUncounted(outcome)) return { status: 'pending', dueMs: endedMs }
   const delaySeconds = retrySeconds[task.attempt - 1]
   if (delaySeconds === undefined) return { status: 'failed', dueMs: undefined }
   return { status: 'pending', dueMs: Math.ceil(endedMs + delaySeconds * 1000 * (1 + Math.random() / 5)) }
@@ -168,7 +173,7 @@ function recordOutcome(tx: Tx, { task, outcome, endedMs }: FinishedAttempt, { st
     claim: task.claim,
     status,
     due_at: timestamp(dueMs ?? endedMs),
-    uncounted: outcome.kind === 'interrupted' ? 1 : 0,
+    uncounted: isUncounted(outcome) ? 1 : 0,
     error: 'error' in outcome ? outcome.error.slice(0, maxTextCharacters) : null,
     provider_message_id: outcome.kind === 'sent' ? idOf(outcome.providerMessageId) : null,
     sent_at: status === 'sent' ? timestamp(endedMs) : null,

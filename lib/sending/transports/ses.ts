@@ -32,6 +32,9 @@ const unsentCodes = /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREA
 /** Errors of the SDK's settings, which it reads at the first request: credentials, and the region. */
 const unsentErrors = /^CredentialsProviderError:|^Error: Region /
 
+/** Errors of the credentials: Amazon SES takes no message with them. */
+const loginErrors = /^(?:ExpiredToken|InvalidClientTokenId|InvalidSignature|SignatureDoesNotMatch|UnrecognizedClient)/
+
 /**
  * Sends with the API v2 of Amazon SES. Needs the packages `@aws-sdk/client-sesv2` and `nodemailer`, and the permission
  * `ses:SendEmail`. A client of your own must not retry (`maxAttempts: 1`): SES would send a message twice whose first
@@ -88,7 +91,9 @@ function outcomeOf(error: SesError): MailOutcome {
   const isUnsent = unsentCodes.test(error.code ?? '') || unsentErrors.test(text)
   if (!isUnsent && !isRefusal(error.$metadata?.httpStatusCode)) throw new UncertainError(text, { cause: error })
   const isRefused = refusals.includes(error.name) && !/not verified/i.test(error.message)
-  return isRefused ? { kind: 'permanent', error: text, unknownMailbox: false } : { kind: 'temporary', error: text }
+  if (isRefused) return { kind: 'permanent', error: text, unknownMailbox: false }
+  const isServerDown = isUnsent || error.$metadata?.httpStatusCode === 429 || loginErrors.test(error.name)
+  return { kind: 'temporary', error: text, ...(isServerDown ? { isServerDown } : {}) }
 }
 
 /**

@@ -203,6 +203,9 @@ async function sendThrough(pool: Pool, message: MailMessage, signal: AbortSignal
     const isAnswered = error.responseCode !== undefined && error.responseCode >= 400
     const isHandedOver = handOver.stream?.readableEnded || (error.code === 'EMESSAGE' && error.command === 'DATA')
     if (!isAnswered && isHandedOver) throw new UncertainError(withoutAddresses(error.message), { cause })
-    return outcomeOf(error, message.to.email)
+    const outcome = outcomeOf(error, message.to.email)
+    // Nodemailer opens the stream once it has connected and logged in.
+    const isServerDown = outcome.kind === 'temporary' && handOver.stream === undefined && !signal.aborted
+    return isServerDown ? { ...outcome, isServerDown } : outcome
   }
 }
