@@ -1,3 +1,4 @@
+import { clearInterval, setInterval } from 'node:timers'
 import { type Context, now } from '../context.ts'
 import { isMailkeepError, notFound } from '../errors.ts'
 import { deleteOlder } from '../jobs/operations.ts'

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers'
+import { clearImmediate, setImmediate } from 'node:timers'
 import { MailkeepError } from '../errors.ts'
 import { nextTurn } from '../time.ts'
 import type { Connection, Query, Result } from './connection.ts'

@@ -1,8 +1,9 @@
 /**
  * For receivers: verifies that a request is a delivery from mailkeep, and returns its typed event. At run time it
- * imports only node:crypto and the JSON parser, so that receivers can use it without the rest of mailkeep.
+ * imports only modules of Node and the JSON parser, so that receivers can use it without the rest of mailkeep.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { TextDecoder } from 'node:util'
 import type { Contact } from '../contacts/schema.ts'
 import { readJson } from '../json.ts'
 import type { List } from '../lists/schema.ts'

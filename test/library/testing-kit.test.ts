@@ -205,6 +205,25 @@ describe('the test kit', () => {
     await kit.deliver()
   })
 
+  test('works in Jest with jsdom, which replaces and hides globals of Node', { timeout: 5000 }, async (t) => {
+    const { setTimeout, setInterval, setImmediate, clearImmediate, TextDecoder } = globalThis
+    t.after(() => Object.assign(globalThis, { setTimeout, setInterval, setImmediate, clearImmediate, TextDecoder }))
+    const hidden = { setImmediate: undefined, clearImmediate: undefined, TextDecoder: undefined }
+    const timers = {
+      setTimeout: (run: () => void, ms: number) => Number(setTimeout(run, ms)),
+      setInterval: (run: () => void, ms: number) => Number(setInterval(run, ms)),
+    }
+    Object.assign(globalThis, hidden, timers)
+    await using kit = await testMailkeep()
+    kit.mailkeep.start()
+    const { secret } = await withDelivery(kit)
+    const { id } = await kit.list()
+    assert.equal((await kit.client.contacts.import(id, ['email\nbob@example.org'], { format: 'csv' })).created, 1)
+    await kit.deliver()
+    const { headers, body } = kit.deliveries()[0]!
+    assert.equal(verifyDelivery(headers, Buffer.from(body), secret).type, 'contact.subscribed')
+  })
+
   test('refuses a value that is not a duration', async () => {
     await using kit = await testMailkeep()
     for (const wrong of ['3 fortnights', '-1 days', -1, Number.NaN, undefined]) {

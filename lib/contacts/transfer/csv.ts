@@ -1,3 +1,4 @@
+import { TextDecoder } from 'node:util'
 import type { Parser } from 'csv-parse'
 import { MailkeepError } from '../../errors.ts'
 import { inputLimits, withCommas } from '../../limits.ts'
