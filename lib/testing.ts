@@ -81,7 +81,7 @@ export interface TestKit extends AsyncDisposable {
 }
 
 /**
- * Opens a mailkeep in memory for one test, in a few milliseconds. It sends nothing over the network. The kit simulates
+ * Opens a mailkeep in memory for one test, in about 20 milliseconds. It sends nothing over the network. The kit simulates
  * the receivers, which answer 200 unless `answer` sets something else.
  *
  * @example
