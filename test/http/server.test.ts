@@ -618,7 +618,7 @@ test('every request logs one line, without data that the caller sent', async (t)
   assert.doesNotMatch(JSON.stringify(requests()), /secret|ann/)
 })
 
-test('closing ends connections without a request immediately', async (t) => {
+test('closing ends connections without a request soon', async (t) => {
   const { server } = await open(t)
   const [idle, silent] = [dial(t, server), dial(t, server)]
   idle.socket.write(get())
@@ -644,6 +644,17 @@ test('closing finishes a request in progress, and announces the end of the conne
   finish.resolve()
   await Promise.all([closed, wire.closed])
   assert.match(wire.received, /^HTTP\/1.1 200 .*Connection: close.*\{"late":true\}$/s)
+})
+
+test('a request that was on its way when closing began gets 503', async (t) => {
+  const { server } = await open(t)
+  const wire = dial(t, server)
+  wire.socket.write(get())
+  await until(wire, /\{\}$/)
+  const closed = server.close()
+  wire.socket.write(get())
+  await Promise.all([closed, wire.closed])
+  assert.match(wire.received, /HTTP\/1.1 503 .*Retry-After: \d+.*Connection: close.*"code":"unavailable"/s)
 })
 
 test('a request that arrives during closing gets 503', async (t) => {
