@@ -4678,8 +4678,11 @@ export interface components {
             name: string;
             /** Format: date-time */
             created_at: string;
-            /** @description true if contacts join only after they confirm it; else absent. */
-            double_opt_in?: boolean;
+            /**
+             * @description Contacts join only after they confirm it. Else absent.
+             * @constant
+             */
+            double_opt_in?: true;
         };
         CountedList: {
             /** Format: int64 */
@@ -4689,8 +4692,11 @@ export interface components {
             name: string;
             /** Format: date-time */
             created_at: string;
-            /** @description true if contacts join only after they confirm it; else absent. */
-            double_opt_in?: boolean;
+            /**
+             * @description Contacts join only after they confirm it. Else absent.
+             * @constant
+             */
+            double_opt_in?: true;
             /** @description Subscribed contacts. Only with `counts`. */
             contacts_count?: number;
         };

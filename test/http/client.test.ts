@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { describe, type TestContext } from 'node:test'
 import { runInNewContext } from 'node:vm'
 import { build } from 'esbuild'
+import type { Contact, List, Newsletter, Segment } from 'mailkeep'
 import { ApiError, createClient } from 'mailkeep/client'
 import { takesKey } from '../../daemon/api/idempotency.ts'
 import { routes } from '../../daemon/api/routes/index.ts'
@@ -40,6 +41,17 @@ overHttp('the client', (open) => {
     const left = await client.contacts.unsubscribe(ada.id)
     assert.notEqual(left.unsubscribed_at, null)
     assert.equal(await client.contacts.delete(ada.id), undefined)
+  })
+
+  test('returns records that fit the types of the library', async (t) => {
+    const { url, admin } = await open(t)
+    const client = createClient({ baseUrl: url, token: admin })
+    const list: List = await client.lists.create({ name: 'News', double_opt_in: true })
+    const contact: Contact = await client.contacts.upsert({ email: 'ada@example.org' })
+    const segment: Segment = await client.segments.create({ name: 'All', filters: { lists: [list.id] } })
+    const content = { subject: 'Hello', html: '<a href="{{ unsubscribe_url }}">Unsubscribe</a>' }
+    const newsletter: Newsletter = await client.newsletters.create(content)
+    assert.deepEqual([list.double_opt_in, contact.id, segment.id, newsletter.status], [true, 1, 1, 'draft'])
   })
 
   test('needs no field that has a default', async (t) => {

@@ -89,7 +89,7 @@ const list: Schema = {
   ...recordOf(listFields),
   properties: {
     ...schemasOf(listFields),
-    double_opt_in: { ...flag, description: 'true if contacts join only after they confirm it; else absent.' },
+    double_opt_in: { ...flag, const: true, description: 'Contacts join only after they confirm it. Else absent.' },
   },
 }
 

@@ -10,7 +10,7 @@ export interface Schema {
   readonly format?: string
   readonly pattern?: string
   readonly enum?: readonly (string | null)[]
-  readonly const?: string
+  readonly const?: string | true
   readonly default?: string | number | boolean
   readonly examples?: readonly unknown[]
   readonly minLength?: number
