@@ -78,6 +78,7 @@ async function sendStream(
   end: () => void,
 ): Promise<void> {
   const chunks = stream[Symbol.asyncIterator]()
+  const write = Object.hasOwn(res, 'write') ? writeThroughMiddleware(res) : (text: string) => writeAndWait(res, text)
   try {
     while (!res.destroyed) {
       await budget.waitForRoom(res)
@@ -86,7 +87,7 @@ async function sendStream(
         end()
         return
       }
-      await sendChunk(res, value, budget)
+      await sendChunk(write, value, budget)
     }
   } finally {
     budget.release(0) // wakes the next stream that waits, even if this one reserved nothing
@@ -94,12 +95,12 @@ async function sendStream(
   }
 }
 
-async function sendChunk(res: ServerResponse, text: string, budget: AnswerBudget): Promise<void> {
+async function sendChunk(write: (text: string) => Promise<void>, text: string, budget: AnswerBudget): Promise<void> {
   if (text === '') return
   const bytes = Buffer.byteLength(text)
   budget.reserve(bytes)
   try {
-    await writeAndWait(res, text)
+    await write(text)
   } finally {
     budget.release(bytes)
   }
@@ -120,6 +121,22 @@ function writeAndWait(res: ServerResponse, text: string): Promise<void> {
     res.once('close', resolve)
     res.write(text, finish)
   })
+}
+
+/**
+ * Returns a function that writes a text and resolves when the next one may be written. For a response whose `write` a
+ * middleware of the host has replaced, to compress or to log. That one may never call back, and may return nothing.
+ */
+function writeThroughMiddleware(res: ServerResponse): (text: string) => Promise<void> {
+  let wake = () => {}
+  res.on('drain', () => wake()).on('close', () => wake())
+  return async (text) => {
+    const mayContinue: boolean | undefined = res.write(text)
+    if (res.destroyed || (mayContinue ?? !res.writableNeedDrain)) return
+    await new Promise<void>((resolve) => {
+      wake = resolve
+    })
+  }
 }
 
 /** Discards the rest of the body, within the limits. Then ends the answer and the connection. */

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
+import { createGzip } from 'node:zlib'
 import { serve } from '@hono/node-server'
 import express, { type RequestHandler } from 'express'
 import fastify from 'fastify'
@@ -37,6 +38,34 @@ function expressWith(...parsers: RequestHandler[]): OpenHost {
     app.use((_req, res) => void res.status(404).send('the host knows no such page'))
     return listen(t, app)
   }
+}
+
+/** Compresses answers like the package compression: `write` takes no callback, and `drain` is that of another stream. */
+const compress: RequestHandler = (_req, res, next) => {
+  const gzip = createGzip()
+  const write = res.write.bind(res)
+  const end = res.end.bind(res)
+  const on = res.on.bind(res)
+  const writeHead = res.writeHead.bind(res)
+  gzip.on('data', (chunk) => void (write(chunk) || gzip.pause())).on('end', () => end())
+  on('drain', () => gzip.resume())
+  Object.assign(res, {
+    writeHead: (status: number, { 'Content-Length': _, ...headers }: Record<string, string> = {}) => {
+      res.removeHeader('Content-Length')
+      return writeHead(status, { ...headers, 'Content-Encoding': 'gzip' })
+    },
+    write: (chunk: string) => gzip.write(chunk),
+    end: (chunk?: string) => gzip.end(chunk),
+    on: (type: string, listener: () => void) => (type === 'drain' ? gzip.on(type, listener) : on(type, listener)),
+  })
+  next()
+}
+
+/** Logs answers, as in many guides: `write` returns nothing. */
+const log: RequestHandler = (_req, res, next) => {
+  const write = res.write.bind(res)
+  Object.assign(res, { write: (chunk: string) => void write(chunk) })
+  next()
 }
 
 const onFastify: OpenHost = async (t, options, prefix) => {
@@ -110,6 +139,8 @@ export const hosts: Readonly<Record<string, OpenHost>> = {
   'Express 5 after express.json()': expressWith(express.json()),
   'Express 5 after express.raw()': expressWith(express.raw({ type: '*/*' })),
   'Express 5 after express.text()': expressWith(express.text({ type: '*/*' })),
+  'Express 5 after a middleware that compresses': expressWith(compress),
+  'Express 5 after a middleware that logs answers': expressWith(log),
   Fastify: onFastify,
   Koa: koaWith(false),
   'Koa after a body parser': koaWith(true),
