@@ -141,7 +141,7 @@ function databaseOn(
 ): Database {
   const connections = new Connections(pool as unknown as DriverPool, logger, prepare)
   const reader = new Reader(connections)
-  const writes = new Writes(connections)
+  const writes = new Writes(connections, logger)
   const database: Database = {
     dialect,
     clock: notifications.clock.now,

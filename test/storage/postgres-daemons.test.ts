@@ -313,7 +313,7 @@ onPostgres('a PostgreSQL outage', () => {
     const pool = new pg.Pool({ connectionString: through(await databaseUrl(), proxy.port), max: 2 })
     const connections = new Connections(pool, silent, true, { waiting: 10, waitMs: 300, answerMs: 200 })
     t.after(() => connections.close(true))
-    const [reader, writes] = [new Reader(connections), new Writes(connections)]
+    const [reader, writes] = [new Reader(connections), new Writes(connections, silent)]
     const one = plainQuery('select 1 as one')
     await reader.run(one)
     proxy.mute()

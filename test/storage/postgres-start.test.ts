@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
+import { EventEmitter, once } from 'node:events'
 import { test } from 'node:test'
 import pg from 'pg'
 import { createMailkeep } from '../../lib/index.ts'
 import { postgres } from '../../lib/storage/postgres.ts'
 import { needsPostgres, openPostgres } from '../support/databases.ts'
 import { openReceiver } from '../support/http-receiver.ts'
+import { keepLog } from '../support/kept-log.ts'
 
 test(
   'a process that starts does not wait for a delivery that another is recording, and locks none',
@@ -57,4 +59,39 @@ test('a start on a replica is refused, and names the primary server', needsPostg
     encryptionKey: Buffer.alloc(32, 7),
   })
   await assert.rejects(opening, /^MailkeepError: This server is a replica, .*: name the primary server\.$/)
+})
+
+test('a start that waits for the locks of others logs once who they are', needsPostgres, async (t) => {
+  const database = await openPostgres()
+  const { url, ask } = database
+  const schema = `${database.schema}_new`
+  await ask(`create schema "${schema}"`)
+  const options = `-c search_path=${schema}`
+  const other = new pg.Client({ connectionString: url, options, application_name: 'nightly report' })
+  const { logger, lines } = keepLog()
+  const warned = new EventEmitter()
+  const warn = (fields: object, message: string) => {
+    logger.warn(fields, message)
+    warned.emit('line')
+  }
+  t.after(async () => {
+    await ask(`drop schema "${schema}" cascade`)
+    await database.close()
+  })
+  await other.connect()
+  await other.query('begin')
+  await other.query(`select pg_advisory_xact_lock(hashtextextended('mailkeep ' || current_schema(), 0))`)
+  const line = once(warned, 'line')
+  const opening = createMailkeep({
+    database: postgres(url, { schema }),
+    encryptionKey: Buffer.alloc(32, 7),
+    logger: { ...logger, warn },
+  })
+  await line
+  await other.query('commit')
+  await other.end()
+  await (await opening).close()
+  const waits = lines.filter(({ message }) => /waits until other connections end/.test(message))
+  assert.equal(waits.length, 1)
+  assert.match(JSON.stringify(waits[0]!.fields), /"pid":\d+,"role":"\w+","application":"nightly report"/)
 })

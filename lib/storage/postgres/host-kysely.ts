@@ -22,7 +22,7 @@ export function openPostgresThrough(kysely: Kysely<unknown>, own: boolean): Data
     async open(logger) {
       const connections = new Connections(new KyselyPool(kysely), logger, false)
       const reader = new Reader(connections)
-      const writes = new Writes(connections)
+      const writes = new Writes(connections, logger)
       const database: Database = {
         dialect,
         clock: Date.now,

@@ -1,8 +1,10 @@
 import { MailkeepError } from '../../errors.ts'
+import type { Logger } from '../../logger.ts'
 import type { TransactionOptions } from '../database.ts'
 import { misuse, Transaction, type Work } from '../transaction.ts'
 import type { Connections, Session } from './connections.ts'
 import { DatabaseError, type DatabaseErrorKind, toMailkeepError } from './database-errors.ts'
+import { watchLocks } from './lock-watch.ts'
 
 /** Sets the isolation level explicitly, because the server or the role may have other defaults. */
 const begin = 'begin isolation level read committed read write'
@@ -38,16 +40,20 @@ const maxPauseMs = 250
 /** Runs work as a transaction on its own connection, and retries it after a conflict with another transaction. */
 export class Writes {
   readonly #connections: Connections
+  readonly #logger: Logger
 
-  constructor(connections: Connections) {
+  constructor(connections: Connections, logger: Logger) {
     this.#connections = connections
+    this.#logger = logger
   }
 
   /** @throws MailkeepError `unavailable`, `conflict`, `not_found`; and the errors that `work` throws. */
   transaction<T>(work: Work<T>, { exclusive = false }: TransactionOptions = {}): Promise<T> {
-    return this.#withRetries((session) => {
-      session.unlimited = exclusive
-      return runTransaction(session, exclusive ? takeExclusiveLock : [], work)
+    return this.#withRetries(async (session) => {
+      if (!exclusive) return await runTransaction(session, [], work)
+      session.unlimited = true
+      const stopWatching = await watchLocks(session, this.#connections, this.#logger)
+      return await runTransaction(session, takeExclusiveLock, work).finally(stopWatching)
     })
   }
 
