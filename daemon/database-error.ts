@@ -1,9 +1,17 @@
+import { isMailkeepError } from '../lib/index.ts'
 import { CliError } from './cli-error.ts'
 import type { Config } from './config.ts'
 import { shownDatabase } from './database-setting.ts'
 
-/** @returns For an SQLite file error, or an error caused by one, a CliError that says what to do. Other errors unchanged. */
+/** SQLSTATE `insufficient_privilege` */
+const lacksRights = '42501'
+
+/** @returns For an error that the operator can correct, or an error caused by one, a CliError. Other errors unchanged. */
 export function databaseError(error: unknown, { database }: Pick<Config, 'database'>): unknown {
+  if (isMailkeepError(error, 'internal') && codeOf(error.cause) === lacksRights) {
+    const remedy = 'run mailkeep migrate as the role that owns the tables, and see mailkeep doctor'
+    return new CliError(`The role of MAILKEEP_DATABASE lacks rights (${(error.cause as Error).message}): ${remedy}.`)
+  }
   const code = sqliteCode(error)
   if (code === undefined) return error
   const file = shownDatabase(database)
@@ -26,6 +34,10 @@ export function databaseError(error: unknown, { database }: Pick<Config, 'databa
     return new CliError(`${what}: give them, and their directory, to this user, with mode 600. See mailkeep doctor.`)
   }
   return error
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error ? (error as { readonly code?: unknown }).code : undefined
 }
 
 /** Returns the code of SQLite that an error has, or that its cause has. */

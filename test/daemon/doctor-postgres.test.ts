@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { needsPostgres } from '../support/databases.ts'
 import { key, openKnownPlace, type Place, running } from '../support/postgres-program.ts'
-import { run, runJson } from '../support/program.ts'
+import { errorLineOf, run, runJson } from '../support/program.ts'
 import { openProxy } from '../support/tcp-proxy.ts'
 
 interface Finding {
@@ -153,6 +153,9 @@ describe('the doctor on PostgreSQL', { ...needsPostgres, concurrency: 4 }, () =>
       const [rights] = faultsIn(await findingsOf(place, env))
       assert.match(rights!.message, /^only their owner may migrate the tables, and they belong to \w+$/)
       assert.match(rights!.remedy!, /^run mailkeep migrate as \w+$/)
+      await place.ask(`delete from ${place.schema}.mailkeep_migration where name = '026-list-versions'`)
+      const line = await errorLineOf(['migrate'], { ...place, env: { ...place.env, ...env } })
+      assert.match(line, /lacks rights \(must be owner of .+\): run mailkeep migrate as the role that owns the tables/)
     })
   })
 })
