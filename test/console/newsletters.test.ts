@@ -413,11 +413,48 @@ consoleTest('a sequence shows its messages, and uncertain ones are settled', asy
   await page.reload()
   await page.getByText('Messages', { exact: true }).click()
   await page.getByRole('button', { name: 'Skip uncertain' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Skip them' }).click()
   await page.getByText('The uncertain messages are skipped.').waitFor()
   await page.getByRole('cell', { name: 'skipped', exact: true }).waitFor()
   assert.equal((await messages())[0]?.status, 'skipped')
   await page.setViewportSize({ width: 375, height: 780 }) // the column for it does not fit
   await page.getByRole('cell').getByText('uncertain', { exact: true }).waitFor()
+})
+
+consoleTest('uncertain messages of a paused newsletter are sent again only after a question', async (world) => {
+  const { page, visit, data, file } = world
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await data('POST', '/email-identities', { email: 'news@example.com', name: 'News' })
+  await data('POST', '/newsletters', { subject: 'Hi', html: '<a href="{{ unsubscribe_url }}">Leave</a>' })
+  await data('POST', '/newsletters/1/send')
+  const newsletter = () => data<{ status: string; counts: { uncertain: number } }>('GET', '/newsletters/1')
+  await until(newsletter, ({ status }) => status === 'sent')
+  // As after a process that died while it handed the message over, and a pause.
+  const database = new Database(file)
+  database.prepare(`update mailkeep_message set status = 'uncertain', sent_at = null`).run()
+  database
+    .prepare(`update mailkeep_newsletter set status = 'paused', sent = 0, uncertain = 1, finished_at = null`)
+    .run()
+  database.close()
+  await visit('/console/newsletters/1')
+
+  const dialog = page.getByRole('dialog')
+  for (const [button, warning] of [
+    ['Skip uncertain', 'This cannot be undone.'],
+    ['Resend uncertain', 'Contacts may get the mail twice.'],
+  ] as const) {
+    await page.getByRole('button', { name: button }).click()
+    await dialog.getByText(warning).waitFor()
+    await dialog.getByText('The newsletter is paused. It is resumed, too.').waitFor()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+  }
+  const { status, counts } = await newsletter()
+  assert.deepEqual([status, counts.uncertain], ['paused', 1])
+
+  await page.getByRole('button', { name: 'Resend uncertain' }).click()
+  await dialog.getByRole('button', { name: 'Send again' }).click()
+  await page.getByText('The uncertain messages are sent again.').waitFor()
+  await until(newsletter, (found) => found.status === 'sent' && found.counts.uncertain === 0)
 })
 
 consoleTest('a sender identity is created and deleted', async ({ page, visit, data }) => {

@@ -1,4 +1,5 @@
 import type { PageQuery, Schemas } from '../api.ts'
+import { confirmAndRun } from '../parts/dialog.tsx'
 import { Filter } from '../parts/filter.tsx'
 import { Empty, useLoad, useReload } from '../parts/load.tsx'
 import { Badge, type Meta, useQuery } from '../parts/page.tsx'
@@ -19,12 +20,12 @@ interface MessagesProps {
   readonly version: string
   /** Whether messages may change without a change of `version`; default false. */
   readonly isActive?: boolean
-  /** Skips or sends again the uncertain messages. Without it there are no buttons for that. */
-  readonly skipOrResend?: (how: 'skip' | 'resend') => Promise<unknown>
+  /** Without it there are no buttons for uncertain messages. */
+  readonly uncertain?: UncertainProps
 }
 
 /** The messages of a newsletter or a sequence, by status. */
-export function Messages({ list, version, isActive = false, skipOrResend }: MessagesProps) {
+export function Messages({ list, version, isActive = false, uncertain }: MessagesProps) {
   const [{ messages: cursor, status }] = useQuery()
   const query = {
     per_page: 50,
@@ -37,8 +38,14 @@ export function Messages({ list, version, isActive = false, skipOrResend }: Mess
     <>
       <search class="filters">
         <Filter name="status" label="Status of messages" any="Any status" options={Object.keys(kinds)} />
-        {skipOrResend && messages.value?.data.some((message) => message.status === 'uncertain') && (
-          <UncertainButtons skipOrResend={async (how) => (await skipOrResend(how)) && messages.reload()} />
+        {uncertain && messages.value?.data.some((message) => message.status === 'uncertain') && (
+          <UncertainButtons
+            {...uncertain}
+            skipOrResend={async (how) => {
+              await uncertain.skipOrResend(how)
+              messages.reload()
+            }}
+          />
         )}
       </search>
       <Listing
@@ -51,21 +58,53 @@ export function Messages({ list, version, isActive = false, skipOrResend }: Mess
   )
 }
 
-interface UncertainButtonsProps {
-  skipOrResend(how: 'skip' | 'resend'): unknown
+interface UncertainProps {
+  /** A paused one is resumed by it. */
+  readonly skipOrResend: (how: 'skip' | 'resend') => Promise<unknown>
+  /** What is paused. */
+  readonly paused?: 'newsletter' | 'sequence' | undefined
   /** Default true. A cancelled newsletter sends nothing more. */
   readonly canResend?: boolean
 }
 
+const uncertainChoices = {
+  skip: {
+    title: 'Skip the uncertain messages?',
+    text: 'They are never sent again, although some may not have arrived. This cannot be undone.',
+    action: 'Skip them',
+    done: 'The uncertain messages are skipped.',
+  },
+  resend: {
+    title: 'Send the uncertain messages again?',
+    text: 'Some of them may have arrived. Contacts may get the mail twice.',
+    action: 'Send again',
+    done: 'The uncertain messages are sent again.',
+  },
+} as const
+
 /** A message is uncertain if its process died while a mail server took it. */
-export function UncertainButtons({ skipOrResend, canResend = true }: UncertainButtonsProps) {
+export function UncertainButtons({ skipOrResend, paused, canResend = true }: UncertainProps) {
+  const ask = (how: 'skip' | 'resend') => {
+    const { title, text, action, done } = uncertainChoices[how]
+    const question = {
+      title,
+      text: (
+        <>
+          <p>{text}</p>
+          {paused && <p>The {paused} is paused. It is resumed, too.</p>}
+        </>
+      ),
+      action,
+    }
+    return confirmAndRun(question, () => skipOrResend(how), done)
+  }
   return (
     <>
-      <button type="button" onClick={() => skipOrResend('skip')}>
+      <button type="button" onClick={() => ask('skip')}>
         Skip uncertain
       </button>
       {canResend && (
-        <button type="button" onClick={() => skipOrResend('resend')}>
+        <button type="button" onClick={() => ask('resend')}>
           Resend uncertain
         </button>
       )}

@@ -23,7 +23,6 @@ export function SendButtons({ newsletter, state, store }: SendButtonsProps) {
   const [open, setOpen] = useState<'test' | 'schedule'>()
   const { id, status, counts } = newsletter
   const path = { params: { path: { newsletterId: id } } }
-  const change = (call: () => Promise<Newsletter>, done: string) => attempt(() => store(call), done)
   const send = () =>
     attempt(async () => {
       await whenSaved(state)
@@ -40,13 +39,9 @@ export function SendButtons({ newsletter, state, store }: SendButtonsProps) {
     })
   const resume = (uncertain?: 'skip' | 'resend') => {
     const body = uncertain === undefined ? {} : { uncertain }
-    return change(
-      () => dataOf(api.POST('/api/v1/newsletters/{newsletterId}/resume', { ...path, body })),
-      'The newsletter is resumed.',
-    )
+    return store(() => dataOf(api.POST('/api/v1/newsletters/{newsletterId}/resume', { ...path, body })))
   }
-  const pause = () =>
-    change(() => dataOf(api.POST('/api/v1/newsletters/{newsletterId}/pause', path)), 'The newsletter is paused.')
+  const pause = () => store(() => dataOf(api.POST('/api/v1/newsletters/{newsletterId}/pause', path)))
   const cancel = async () => {
     const question = {
       title: 'Cancel this newsletter?',
@@ -74,16 +69,22 @@ export function SendButtons({ newsletter, state, store }: SendButtonsProps) {
         </>
       )}
       {status === 'sending' && (
-        <button type="button" onClick={pause}>
+        <button type="button" onClick={() => attempt(pause, 'The newsletter is paused.')}>
           Pause
         </button>
       )}
       {status === 'paused' && (
-        <button type="button" class="primary" onClick={() => resume()}>
+        <button type="button" class="primary" onClick={() => attempt(() => resume(), 'The newsletter is resumed.')}>
           Resume
         </button>
       )}
-      {counts.uncertain > 0 && <UncertainButtons skipOrResend={resume} canResend={status !== 'cancelled'} />}
+      {counts.uncertain > 0 && (
+        <UncertainButtons
+          skipOrResend={resume}
+          paused={status === 'paused' ? 'newsletter' : undefined}
+          canResend={status !== 'cancelled'}
+        />
+      )}
       {(status === 'scheduled' || status === 'sending' || status === 'paused') && (
         <button type="button" onClick={cancel}>
           Cancel

@@ -47,12 +47,8 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
     set(await dataOf(api.PATCH('/api/v1/sequences/{sequenceId}', { ...path, body })))
   const changeStatus = () =>
     attempt(() => change({ status: next }), next === 'active' ? 'The sequence is active.' : 'The sequence is paused.')
-  const skipOrResend = (uncertain: 'skip' | 'resend') =>
-    attempt(
-      async () =>
-        set(await dataOf(api.POST('/api/v1/sequences/{sequenceId}/resume', { ...path, body: { uncertain } }))),
-      uncertain === 'skip' ? 'The uncertain messages are skipped.' : 'The uncertain messages are sent again.',
-    )
+  const skipOrResend = async (uncertain: 'skip' | 'resend') =>
+    set(await dataOf(api.POST('/api/v1/sequences/{sequenceId}/resume', { ...path, body: { uncertain } })))
   const remove = async () => {
     const question = {
       title: 'Delete this sequence?',
@@ -124,7 +120,9 @@ function SequenceView({ sequence, set }: { sequence: Sequence; set(sequence: Seq
               api.GET('/api/v1/sequences/{sequenceId}/messages', { params: { path: { sequenceId: id }, query } }),
             )
           }
-          {...(may('admin') && { skipOrResend })}
+          {...(may('admin') && {
+            uncertain: { skipOrResend, paused: status === 'paused' ? 'sequence' : undefined },
+          })}
         />
       </Later>
     </Page>
