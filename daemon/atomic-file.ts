@@ -1,8 +1,21 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, existsSync, openSync, rmSync } from 'node:fs'
-import { chown, open, rename, stat } from 'node:fs/promises'
+import { chown, lstat, open, realpath, rename, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { CliError, reasonOf } from './cli-error.ts'
+
+/**
+ * Returns the file of a database that a link leads to: it may be on another disk. The key is beside the link.
+ *
+ * @throws CliError The link leads nowhere.
+ */
+export async function followLink(path: string): Promise<string> {
+  const status = await lstat(path).catch(() => undefined)
+  if (!status?.isSymbolicLink()) return path
+  return await realpath(path).catch(() => {
+    throw new CliError(`${path} is a link to a file that is not there: mount its disk, or delete the link.`)
+  })
+}
 
 /**
  * Writes a file atomically and durably: writes a temporary file with mode 0600, syncs it and renames it.

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { FileReport } from '../../lib/storage/sqlite.ts'
-import { writeFileAtomic } from '../atomic-file.ts'
+import { followLink, writeFileAtomic } from '../atomic-file.ts'
 import { CliError } from '../cli-error.ts'
 import type { Config } from '../config.ts'
 import { databaseError, sqliteCode } from '../database-error.ts'
@@ -43,7 +43,7 @@ export const backup: Command = {
       key = copy.keyId === null ? undefined : await findKey(copy.keyId, config, [`${source}.key`])
       if (key?.in === 'file') await refuseOtherKey(target, key.key)
     }
-    await writeFileAtomic(target, write, invocation.onExit)
+    await writeFileAtomic(await followLink(target), write, invocation.onExit)
     if (key?.in === 'file') await copyKey(`${target}.key`, key.key, invocation)
     await printResult(invocation, target, copy!, key)
   },

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, renameSync } from 'node:fs'
-import { lstat, realpath, rename, rm, writeFile } from 'node:fs/promises'
+import { rename, rm, writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type { FileReport } from '../../lib/storage/sqlite.ts'
-import { sync, writeFileAtomic } from '../atomic-file.ts'
+import { followLink, sync, writeFileAtomic } from '../atomic-file.ts'
 import { CliError } from '../cli-error.ts'
 import type { Config } from '../config.ts'
 import { sqliteCode } from '../database-error.ts'
@@ -51,12 +51,6 @@ export const restore: Command = {
     const json = { database: resolve(database), rows, aside: moved, key_aside, key_known: key !== undefined }
     print({ json, text: lines.join('\n') })
   },
-}
-
-/** Returns the file of a database, which SQLite opens through a link. The key is beside the link. */
-async function followLink(database: string): Promise<string> {
-  const status = await lstat(database).catch(() => undefined)
-  return status?.isSymbolicLink() ? await realpath(database).catch(() => database) : database
 }
 
 async function inspectBackup(backup: string): Promise<FileReport> {

@@ -136,6 +136,19 @@ describe('mailkeep backup', { concurrency: 4 }, () => {
     await add('later@example.com')
   })
 
+  test('replaces the file that a link leads to, and not the link', async (t) => {
+    const cwd = await directory(t)
+    await mkdir(join(cwd, 'disk'))
+    await run(['client', 'create', 'Acme'], { cwd })
+    await symlink(join('disk', 'copy.db'), join(cwd, 'copy.db'))
+    assert.match(await errorLineOf(['backup', 'copy.db'], { cwd }), /copy\.db is a link to a file that is not there/)
+    await run(['backup', join('disk', 'copy.db')], { cwd })
+    const before = await stat(join(cwd, 'disk', 'copy.db'))
+    await runJson(['backup', 'copy.db'], { cwd })
+    assert.equal(await readlink(join(cwd, 'copy.db')), join('disk', 'copy.db'))
+    assert.notEqual((await stat(join(cwd, 'disk', 'copy.db'))).ino, before.ino)
+  })
+
   test('stopped by Ctrl-C leaves nothing behind', async (t) => {
     const cwd = await directory(t)
     await run(['client', 'create', 'Acme'], { cwd })
