@@ -31,9 +31,8 @@ export const restore: Command = {
     const newKey = key?.in === 'file' && resolve(key.path) !== resolve(`${database}.key`) ? key.key.trim() : undefined
     const file = await followLink(database)
     let aside: Aside = {}
-    let rows: FileReport['rows'] = {}
     const write = async (partial: string) => {
-      rows = (await copyVerified(backup, partial, database, (error) => damagedBackup(backup, error))).rows
+      await copyVerified(backup, partial, database, (error) => damagedBackup(backup, error))
       // A large file takes seconds. In the steps after it there is no database, and a start would create an empty one.
       await sync(partial)
       // The last step before the rename. Until here the database is unchanged.
@@ -41,14 +40,15 @@ export const restore: Command = {
       if (newKey !== undefined) await placeKey(`${database}.key`, newKey)
     }
     await writeFileAtomic(file, write, onExit, 'restore')
+    const { rows, sending } = report
     const lines = [
       `${resolve(database)} holds ${plural(rows.contact ?? 0, 'contact')} of ${plural(rows.client ?? 0, 'client')}, verified`,
     ]
     if (aside.database !== undefined) lines.push(`The previous database is in ${resolve(aside.database)}`)
     if (aside.key !== undefined) lines.push(`The previous key is in ${resolve(aside.key)}`)
-    lines.push(keyLine(key, config))
+    lines.push(keyLine(key, config), ...sendingLine(sending))
     const [moved, key_aside] = [aside.database, aside.key].map((path) => (path === undefined ? null : resolve(path)))
-    const json = { database: resolve(database), rows, aside: moved, key_aside, key_known: key !== undefined }
+    const json = { database: resolve(database), rows, sending, aside: moved, key_aside, key_known: key !== undefined }
     print({ json, text: lines.join('\n') })
   },
 }
@@ -144,4 +144,11 @@ function keyLine(key: KeyLocation | undefined, { database }: Config): string {
   if (key?.in === 'setting') return 'Its key is the one in MAILKEEP_ENCRYPTION_KEY'
   if (key) return `Its key is in ${resolve(database)}.key`
   return `ITS KEY IS MISSING: it will not start before MAILKEEP_ENCRYPTION_KEY is set to it, or it is in ${resolve(database)}.key`
+}
+
+/** What was sent since the backup is sent again. */
+function sendingLine({ newsletters, sequences }: FileReport['sending']): string[] {
+  if (newsletters + sequences === 0) return []
+  const what = `${plural(newsletters, 'newsletter')} being sent or scheduled, ${plural(sequences, 'active sequence')}`
+  return [`PEOPLE MAY GET MAILS TWICE: ${what}. Start it with --dispatch=false, and pause them`]
 }

@@ -231,6 +231,22 @@ describe('mailkeep restore', { concurrency: 4 }, () => {
     assert.deepEqual(await again.stop(), [0, null])
   })
 
+  test('says which mail would be sent again', async (t) => {
+    const { cwd, data, stop } = await open(t, { MAILKEEP_DISPATCH: 'false' })
+    const html = '<a href="{{ unsubscribe_url }}">Unsubscribe</a>'
+    for (const subject of ['First', 'Second']) {
+      const { id } = await data<{ id: number }>('POST', '/newsletters', { subject, html, audience: {} })
+      if (subject === 'First') await data('POST', `/newsletters/${id}/send`, { at: '2099-01-01T00:00:00Z' })
+    }
+    await data('POST', '/sequences', { name: 'Welcome' })
+    await run(['backup', 'copy.db'], { cwd })
+    await stop()
+    const { out } = await run(['restore', 'copy.db'], { cwd })
+    assert.match(out, /PEOPLE MAY GET MAILS TWICE: 1 newsletter being sent or scheduled, 1 active sequence\./)
+    const { sending } = await runJson<{ sending: object }>(['restore', 'copy.db'], { cwd })
+    assert.deepEqual(sending, { newsletters: 1, sequences: 1 })
+  })
+
   test('is refused while the database is in use, and changes nothing', async (t) => {
     const { cwd, add, names } = await open(t)
     await run(['backup', 'copy.db'], { cwd })

@@ -17,6 +17,8 @@ export interface FileReport {
   readonly rows: Readonly<Record<string, number>>
   /** Creation time of the newest row of the main tables. */
   readonly latest: string | null
+  /** Numbers of newsletters that are being sent or scheduled, and of active sequences. */
+  readonly sending: { readonly newsletters: number; readonly sequences: number }
 }
 
 const mainTables = ['client', 'token', 'contact', 'tag', 'list', 'topic', 'identity', 'endpoint', 'event', 'delivery']
@@ -26,7 +28,9 @@ export function report(handle: SqliteHandle, migrations: readonly Migration[], t
   const faults = thorough ? findFaults(handle) : []
   const tables = tablesIn(handle)
   const mailkeep = tables.includes('mailkeep_migration') && tables.includes('mailkeep_setting')
-  if (!mailkeep) return { faults, mailkeep, unapplied: [], unknown: [], keyId: null, rows: {}, latest: null }
+  const nothing = { newsletters: 0, sequences: 0 }
+  if (!mailkeep)
+    return { faults, mailkeep, unapplied: [], unknown: [], keyId: null, rows: {}, latest: null, sending: nothing }
   const applied = new Set(column(handle, 'select name from mailkeep_migration'))
   const known = migrations.map(({ name }) => name)
   const keyId = column(handle, `select value from mailkeep_setting where name = 'encryption_key_id'`)
@@ -42,6 +46,10 @@ export function report(handle: SqliteHandle, migrations: readonly Migration[], t
     keyId: keyId[0] ?? null,
     rows: Object.fromEntries(existing.map((name) => [name, countRows(handle, name)])),
     latest: latest.sort().at(-1) ?? null,
+    sending: {
+      newsletters: countRows(handle, 'newsletter', `status in ('scheduled', 'sending')`),
+      sequences: countRows(handle, 'sequence', `status = 'active'`),
+    },
   }
 }
 
@@ -71,6 +79,8 @@ function findFaults(handle: SqliteHandle): string[] {
   return orphans === 0 ? faults : [...faults, `${orphans} rows refer to rows that do not exist`]
 }
 
-function countRows(handle: SqliteHandle, name: string): number {
-  return Number(column(handle, `select count(*) from mailkeep_${name}`)[0])
+/** Returns 0 where an older version has no such table. */
+function countRows(handle: SqliteHandle, name: string, condition = 'true'): number {
+  if (!tablesIn(handle).includes(`mailkeep_${name}`)) return 0
+  return Number(column(handle, `select count(*) from mailkeep_${name} where ${condition}`)[0])
 }
