@@ -150,7 +150,7 @@ export interface Resources {
         readonly delete: Method<"DELETE /newsletters/{newsletterId}">;
         /** Count who would get a newsletter now. Needs a token of any role. */
         readonly audience: Method<"GET /newsletters/{newsletterId}/audience">;
-        /** Render a newsletter for a contact. Sends nothing. Needs a token with the role `member` or `admin`. */
+        /** Render a newsletter for a contact. Sends and stores nothing. Content that is given is shown instead of what is stored. Needs a token with the role `member` or `admin`. */
         readonly preview: Method<"POST /newsletters/{newsletterId}/preview">;
         /** Send a newsletter to some addresses. With sample values, and with links that do not work. Answers when the messages are handed over. Needs a token with the role `admin`. */
         readonly test: Method<"POST /newsletters/{newsletterId}/test">;
@@ -5517,6 +5517,14 @@ export interface components {
                 /** Format: idn-email */
                 email: string;
             };
+            /** @description Liquid. */
+            subject?: string;
+            /** @description Shown beside the subject. */
+            preheader?: string | null;
+            /** @description Liquid. Must contain `{{ unsubscribe_url }}`. */
+            html?: string;
+            /** @description Liquid. Must contain `{{ unsubscribe_url }}`. Made from the html when absent or null. */
+            text?: string | null;
         };
         TestInput: {
             emails: string[];

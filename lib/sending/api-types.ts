@@ -76,8 +76,9 @@ export interface NewslettersApi {
    */
   audience(id: number): Promise<{ count: number }>
   /**
-   * Renders a newsletter as a contact would get it. Sends nothing.
+   * Renders a newsletter as a contact would get it. Sends and stores nothing.
    *
+   * @param input Content that is given is shown instead of what is stored.
    * @throws MailkeepError `not_found`: no such newsletter or contact; `validation_failed` on the template that is wrong, or
    *   on `public_url`.
    */

@@ -1,5 +1,6 @@
 /** Previews of a newsletter or step, and test messages. */
 import { randomUUID } from 'node:crypto'
+import { defined } from '../collections.ts'
 import { isAddressSuppressed } from '../consent/suppressions.ts'
 import type { ContactKey } from '../contacts/contact-key.ts'
 import { getContact } from '../contacts/reading.ts'
@@ -23,14 +24,15 @@ import { getSequenceSummary } from './sequences.ts'
 import { isUncertainError, type MailMessage } from './transport.ts'
 
 /**
- * Renders a newsletter as a contact would get it. Sends nothing.
+ * Renders a newsletter as a contact would get it. Sends and stores nothing.
  *
+ * @param input Content that is given is shown instead of what is stored.
  * @throws MailkeepError `not_found`: no such newsletter or contact; `validation_failed` on the template that is wrong, or
  *   on `public_url`.
  */
 export async function previewNewsletter(ctx: Context, id: number, input: PreviewInput): Promise<Preview> {
-  const { contact_id } = parse(PreviewOptions, input)
-  return await previewContent(ctx, await getNewsletter(ctx, id), contact_id)
+  const { contact_id, ...given } = parse(PreviewOptions, input)
+  return await previewContent(ctx, { ...(await getNewsletter(ctx, id)), ...defined(given) }, contact_id)
 }
 
 /**

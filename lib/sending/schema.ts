@@ -130,6 +130,9 @@ export const contentFields = {
   text: v.optional(v.nullable(Html)),
 }
 
+/** Absent fields stay as they are stored. */
+const optionalContentFields = { ...contentFields, subject: v.optional(Subject), html: v.optional(Html) }
+
 export const IdInput = idInput()
 
 export const senderFields = {
@@ -151,8 +154,7 @@ export const NewNewsletter = closedObject({
 
 export const NewsletterChange = closedObject({
   ...newsletterFieldsOfInput,
-  subject: v.optional(Subject),
-  html: v.optional(Html),
+  ...optionalContentFields,
   audience: v.optional(AudienceFilters),
 })
 
@@ -183,11 +185,12 @@ export const ResumeOptions = closedObject({
   uncertain: v.optional(v.picklist(['skip', 'resend'], 'This must be "skip" or "resend".')),
 })
 
-export interface PreviewInput {
+/** The contact who would get it. Content that is given is shown instead of what is stored. */
+export interface PreviewInput extends Optional<ContentInput> {
   readonly contact_id: ContactKey
 }
 
-export const PreviewOptions = closedObject({ contact_id: Key })
+export const PreviewOptions = closedObject({ contact_id: Key, ...optionalContentFields })
 
 /** A newsletter as one contact would get it. */
 export interface Preview {

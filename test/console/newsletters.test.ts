@@ -70,6 +70,29 @@ consoleTest('a scheduled newsletter gets another time, and offers nothing that i
   await page.getByText('cancelled', { exact: true }).waitFor()
 })
 
+consoleTest('a scheduled newsletter is previewed as it is written, before it is saved', async (world) => {
+  const { page, visit, data, allowErrors } = world
+  allowErrors()
+  await data('POST', '/contacts', { email: 'ada@example.org', name: 'Ada' })
+  await data('POST', '/newsletters', { subject: 'Hello', html: '<p>Old</p><p>{{ unsubscribe_url }}</p>' })
+  await data('POST', '/newsletters/1/send', { at: '2100-01-01T00:00:00Z' })
+  await visit('/console/newsletters/1')
+  const mail = page.locator('.mail')
+  await mail.getByText('Old', { exact: true }).waitFor()
+  await data('PATCH', '/newsletters/1', { subject: 'From elsewhere' })
+  await page.locator('.compose').getByText('From elsewhere', { exact: true }).waitFor()
+  await page.getByLabel('HTML').fill('<p>Dear {{ contact.name }}</p><p>{{ unsubscribe_url }}</p>')
+  await mail.getByText('Dear Ada', { exact: true }).waitFor()
+  await page.getByLabel('Subject').fill('For {{ contact.nmae }}')
+  await page.getByText('There is no variable "contact.nmae".').waitFor()
+  assert.equal((await data<{ subject: string }>('GET', '/newsletters/1')).subject, 'From elsewhere')
+
+  await page.getByLabel('Subject').fill('For {{ contact.name }}')
+  await page.getByText('For Ada', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText('The newsletter is saved.').waitFor()
+})
+
 consoleTest('a paused newsletter that is resumed elsewhere shows it', async ({ page, visit, data }) => {
   await data('POST', '/lists', { name: 'News' })
   const operations = Array.from({ length: 40 }, (_, at) => ({ op: 'upsert', email: `c${at}@example.org`, lists: [1] }))

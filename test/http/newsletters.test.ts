@@ -56,6 +56,35 @@ overHttp('newsletters over HTTP', (open) => {
     assert.equal(options.mail.transport.captured.length, 4)
   })
 
+  test('are previewed with content that is not stored', async (t) => {
+    const service = await open(t, fast())
+    const { data } = service
+    const { id: contact_id } = await data(200, 'POST', '/contacts', {
+      body: { email: 'ada@unsaved.example', name: 'Ada' },
+    })
+    const stored = { subject: 'News', html, text: 'Stored {{ unsubscribe_url }}', preheader: 'Stored line' }
+    const { id } = await data(201, 'POST', '/newsletters', { body: stored })
+    const preview = (fields: object) =>
+      data(200, 'POST', `/newsletters/${id}/preview`, { body: { contact_id, ...fields }, token: service.member })
+    assert.equal((await preview({ subject: 'For {{ contact.name }}' })).subject, 'For Ada')
+    assert.match((await preview({ subject: 'Other' })).text, /^Stored /)
+    const changed = await preview({ html: '<p>Bye</p>{{ unsubscribe_url }}', text: null, preheader: null })
+    assert.equal(changed.subject, 'News')
+    assert.match(changed.html, /^<p>Bye/)
+    assert.match(changed.text, /^Bye/)
+    for (const [wrong, field] of [
+      [{ subject: '{{ contact.nmae }}' }, 'subject'],
+      [{ html: '<p>Bye</p>' }, 'html'],
+      [{ subject: '' }, 'subject'],
+      [{ subject: null }, 'subject'],
+    ] as const) {
+      const answer = await service.call('POST', `/newsletters/${id}/preview`, { body: { contact_id, ...wrong } })
+      assertInvalid(answer, field)
+    }
+    const { subject, text, preheader } = await data(200, 'GET', `/newsletters/${id}`)
+    assert.deepEqual({ subject, text, preheader, html }, stored)
+  })
+
   test('deliver newsletter.sent to endpoints that ask for it', async (t) => {
     const service = await open(t, fast())
     const { data } = service

@@ -125,7 +125,10 @@ const known: Readonly<Record<string, readonly [required: Fields, optional: Field
     { name, preheader: fc.option(line), text: fc.option(linked), audience, from_identity_id: fc.constant(null) },
   ],
   'PATCH /newsletters/:newsletterId': [{}, { name, subject: line, html: linked, reply_to: fc.option(email), audience }],
-  'POST /newsletters/:newsletterId/preview': [{ contact_id: fc.integer({ min: 1, max: 9 }) }, {}],
+  'POST /newsletters/:newsletterId/preview': [
+    { contact_id: fc.integer({ min: 1, max: 9 }) },
+    { subject: line, preheader: fc.option(line), html: linked, text: fc.option(linked) },
+  ],
   'POST /newsletters/:newsletterId/test': [{ emails: fc.array(email, { minLength: 1, maxLength: 3 }) }, {}],
   'POST /newsletters/:newsletterId/send': [{}, { at: fc.constantFrom('2999-01-01T00:00:00Z') }],
   'POST /newsletters/:newsletterId/resume': [{}, { uncertain: fc.constantFrom('skip', 'resend') }],

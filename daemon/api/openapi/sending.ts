@@ -92,7 +92,7 @@ const steps: Schema = { ...arrayOf(step), maxItems: 50 }
 export const sendingBodies = {
   NewsletterInput: input<NewsletterInput>(newsletterInput, 'subject', 'html'),
   NewsletterChange: input<Partial<NewsletterInput>>(newsletterInput),
-  PreviewInput: input<PreviewInput>({ contact_id: contactKey }, 'contact_id'),
+  PreviewInput: input<PreviewInput>({ contact_id: contactKey, ...content }, 'contact_id'),
   TestInput: input<TestInput>(
     { emails: { ...arrayOf({ type: 'string', format: 'idn-email' }), minItems: 1, maxItems: 10 } },
     'emails',

@@ -91,7 +91,7 @@ export const newsletterExtensions: readonly Route[] = [
     role: 'member',
     name: 'previewNewsletter',
     summary: 'Render a newsletter for a contact',
-    description: 'Sends nothing.',
+    description: 'Sends and stores nothing. Content that is given is shown instead of what is stored.',
     body: 'PreviewInput',
     answers: { 200: { record: 'Preview', description: 'The newsletter as the contact would get it.' } },
     large: true,

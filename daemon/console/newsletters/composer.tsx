@@ -6,7 +6,7 @@ import { say } from '../parts/notice.tsx'
 import { Later } from '../parts/page.tsx'
 import { may } from '../session.ts'
 import { AudienceFields, audienceIn, summaryOf } from './audience.tsx'
-import { ContentFields, contentIn } from './content.tsx'
+import { ContentFields, contentIn, useTypedContent } from './content.tsx'
 import { Preview } from './preview.tsx'
 import { SenderField, senderIn } from './sender-field.tsx'
 
@@ -25,6 +25,8 @@ export function Composer({ newsletter, canChange, store, state }: ComposerProps)
   const path = { params: { path: { newsletterId: newsletter.id } } }
   /** The values that this form has stored. */
   const stored = useRef<object>(newsletter)
+  const place = useRef<HTMLElement>(null)
+  const [{ subject, preheader = null, html, text = null }, showLater] = useTypedContent(newsletter, place)
   const submit = async (fields: FormData) => {
     const body = {
       name: textOf(fields, 'name'),
@@ -42,7 +44,7 @@ export function Composer({ newsletter, canChange, store, state }: ComposerProps)
   }
   return (
     <div class="compose">
-      <section>
+      <section ref={place} onInput={showLater}>
         <h2>Content</h2>
         {canChange && newsletter.status === 'draft' && <p class="muted">A draft is saved while you write.</p>}
         <fieldset class="card" disabled={!canChange}>
@@ -59,10 +61,16 @@ export function Composer({ newsletter, canChange, store, state }: ComposerProps)
       </section>
       {may('member') && (
         <Preview
-          load={(contactId) =>
-            dataOf(api.POST('/api/v1/newsletters/{newsletterId}/preview', { ...path, body: { contact_id: contactId } }))
+          subject={subject}
+          load={(contact_id) =>
+            dataOf(
+              api.POST('/api/v1/newsletters/{newsletterId}/preview', {
+                ...path,
+                body: { contact_id, subject, preheader, html, text },
+              }),
+            )
           }
-          keys={[newsletter.id, newsletter.updated_at]}
+          keys={[newsletter.id, subject, preheader, html, text]}
           offered={newsletter.current_audience?.contacts ?? []}
         />
       )}

@@ -1,3 +1,5 @@
+import type { RefObject } from 'preact'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Field, TextArea, textOf } from '../parts/form.tsx'
 
 /** The content of a newsletter or a step, as the API takes and returns it. */
@@ -31,6 +33,32 @@ export function ContentFields({ content, htmlRows }: { content: Content; htmlRow
       <TextArea label="Text" name="text" rows={5} defaultValue={text ?? ''} hint="Empty: made from the HTML." />
     </>
   )
+}
+
+const typingPauseMs = 500
+
+/**
+ * What is typed into the form in `place`, for a preview.
+ *
+ * @returns The content after a pause in typing, and a listener for the form's inputs.
+ */
+export function useTypedContent(stored: Content, place: RefObject<HTMLElement | null>) {
+  const [typed, setTyped] = useState<Content>()
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const show = () => {
+    const form = place.current?.querySelector('form')
+    if (form) setTyped(contentIn(new FormData(form)))
+  }
+  useLayoutEffect(() => () => clearTimeout(timer.current), [])
+  // The fields that were not typed into show what another tab has stored.
+  useLayoutEffect(() => {
+    if (typed) show()
+  }, [stored])
+  const showLater = () => {
+    clearTimeout(timer.current)
+    timer.current = setTimeout(show, typingPauseMs)
+  }
+  return [typed ?? stored, showLater] as const
 }
 
 /** Reads the fields of `ContentFields`. */

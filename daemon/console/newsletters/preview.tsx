@@ -5,6 +5,8 @@ import { Loaded, useLoad } from '../parts/load.tsx'
 import { Rendered } from './rendered.tsx'
 
 interface PreviewProps {
+  /** Without one nothing is rendered. */
+  readonly subject: string
   readonly load: (contactId: number) => Promise<Schemas['Preview']>
   /** What `load` depends on. */
   readonly keys: readonly unknown[]
@@ -17,7 +19,7 @@ type Recipient = Pick<Schemas['Contact'], 'id' | 'email'>
 const offeredContacts = 20
 
 /** A mail as a chosen contact would get it. Any contact can be searched. */
-export function Preview({ load, keys, offered = [] }: PreviewProps) {
+export function Preview({ subject, load, keys, offered = [] }: PreviewProps) {
   const [search, setSearch] = useState('')
   const [chosen, setChosen] = useState<number>()
   const query = { per_page: offeredContacts, include_unsubscribed: true, ...(search && { search }) }
@@ -51,6 +53,8 @@ export function Preview({ load, keys, offered = [] }: PreviewProps) {
               </div>
               {contactId === undefined ? (
                 <p class="muted">{search === '' ? 'A preview needs a contact.' : 'No contact matches.'}</p>
+              ) : subject === '' ? (
+                <p class="muted">A preview needs a subject.</p>
               ) : (
                 <PreviewFor load={() => load(contactId)} keys={[...keys, contactId]} />
               )}

@@ -1,13 +1,12 @@
-import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { api, dataOf, type Schemas } from '../api.ts'
-import { type Content, ContentFields, contentIn } from '../newsletters/content.tsx'
+import { ContentFields, contentIn, useTypedContent } from '../newsletters/content.tsx'
 import { Preview } from '../newsletters/preview.tsx'
 import { changedFrom, Field, Form, textOf } from '../parts/form.tsx'
 
 export type Step = Schemas['StepsInput']['steps'][number]
 
 export const secondsPerHour = 3600
-const typingPauseMs = 500
 
 interface StepFormProps {
   readonly sequenceId: number
@@ -18,21 +17,12 @@ interface StepFormProps {
 
 /** A mail of a sequence, with a preview of its text. */
 export function StepForm({ sequenceId, step, cancel, save }: StepFormProps) {
-  const [shown, setShown] = useState<Content>(step)
   const place = useRef<HTMLDivElement>(null)
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const [shown, showLater] = useTypedContent(step, place)
   // Not in a later effect: it would take the focus from a field that has been chosen since.
   useLayoutEffect(() => {
     place.current?.querySelector('input')?.focus()
-    return () => clearTimeout(timer.current)
   }, [])
-  const showLater = () => {
-    clearTimeout(timer.current)
-    timer.current = setTimeout(() => {
-      const form = place.current?.querySelector('form')
-      if (form) setShown(contentIn(new FormData(form)))
-    }, typingPauseMs)
-  }
   const submit = (fields: FormData) => {
     const delay_seconds = Math.round(Number(textOf(fields, 'hours')) * secondsPerHour)
     return save(changedFrom(step, { ...contentIn(fields), delay_seconds }))
@@ -54,21 +44,18 @@ export function StepForm({ sequenceId, step, cancel, save }: StepFormProps) {
           <ContentFields content={step} htmlRows={10} />
         </Form>
       </div>
-      {subject === '' ? (
-        <p class="muted">A preview needs a subject.</p>
-      ) : (
-        <Preview
-          load={(contactId) =>
-            dataOf(
-              api.POST('/api/v1/sequences/{sequenceId}/preview', {
-                params: { path: { sequenceId } },
-                body: { contact_id: contactId, subject, preheader: preheader ?? null, html, text: text ?? null },
-              }),
-            )
-          }
-          keys={[sequenceId, subject, preheader, html, text]}
-        />
-      )}
+      <Preview
+        subject={subject}
+        load={(contactId) =>
+          dataOf(
+            api.POST('/api/v1/sequences/{sequenceId}/preview', {
+              params: { path: { sequenceId } },
+              body: { contact_id: contactId, subject, preheader: preheader ?? null, html, text: text ?? null },
+            }),
+          )
+        }
+        keys={[sequenceId, subject, preheader, html, text]}
+      />
     </div>
   )
 }
