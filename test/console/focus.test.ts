@@ -74,9 +74,12 @@ async function visitSteps({ visit, data }: World): Promise<void> {
 consoleTest('the focus goes into the form of a step, and back to the steps', async (world) => {
   const { page } = world
   await visitSteps(world)
-  for (const name of ['New step', 'Edit First']) {
+  for (const [name, field] of [
+    ['New step', 'Hours after the step before'],
+    ['Edit First', 'Hours after the enrolment'],
+  ] as const) {
     await press(page, name)
-    await focusOn(page, 'Hours after the step before')
+    await focusOn(page, field)
     await press(page, 'Cancel')
     await focusOn(page, 'Steps')
   }

@@ -11,12 +11,14 @@ export const secondsPerHour = 3600
 interface StepFormProps {
   readonly sequenceId: number
   readonly step: Step
+  /** What its delay counts from. */
+  readonly before: string
   readonly cancel: () => void
   readonly save: (changed: Partial<Step>) => Promise<void>
 }
 
 /** A mail of a sequence, with a preview of its text. */
-export function StepForm({ sequenceId, step, cancel, save }: StepFormProps) {
+export function StepForm({ sequenceId, step, before, cancel, save }: StepFormProps) {
   const place = useRef<HTMLDivElement>(null)
   const [shown, showLater] = useTypedContent(step, place)
   // Not in a later effect: it would take the focus from a field that has been chosen since.
@@ -33,7 +35,7 @@ export function StepForm({ sequenceId, step, cancel, save }: StepFormProps) {
       <div ref={place} class="card" onInput={showLater}>
         <Form action="Save step" cancel={cancel} asksBeforeLeaving submit={submit}>
           <Field
-            label="Hours after the step before"
+            label={`Hours after ${before}`}
             name="hours"
             type="number"
             min={0}

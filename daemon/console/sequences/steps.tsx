@@ -62,6 +62,7 @@ export function Steps({ sequence, set }: { sequence: Sequence; set(sequence: Seq
             key={step.id}
             sequenceId={sequence.id}
             step={step}
+            before={stepBefore(at)}
             cancel={() => setEdited(undefined)}
             save={(changed) =>
               save((stored) => {
@@ -76,8 +77,7 @@ export function Steps({ sequence, set }: { sequence: Sequence; set(sequence: Seq
               <span>
                 <strong>{step.subject}</strong>{' '}
                 <span class="muted">
-                  {step.delay_seconds === 0 ? 'at once' : duration(step.delay_seconds)} after{' '}
-                  {at === 0 ? 'the enrolment' : 'the step before'}
+                  {step.delay_seconds === 0 ? 'at once' : duration(step.delay_seconds)} after {stepBefore(at)}
                 </span>
               </span>
               {may('admin') && edited === undefined && (
@@ -95,12 +95,17 @@ export function Steps({ sequence, set }: { sequence: Sequence; set(sequence: Seq
         <StepForm
           sequenceId={sequence.id}
           step={firstStep}
+          before={stepBefore(steps.length)}
           cancel={() => setEdited(undefined)}
           save={(added) => save((stored) => [...stored, { ...firstStep, ...added }])}
         />
       )}
     </section>
   )
+}
+
+function stepBefore(position: number): string {
+  return position === 0 ? 'the enrolment' : 'the step before'
 }
 
 function stepsOf({ steps }: Sequence): readonly Step[] {
