@@ -84,7 +84,7 @@ export async function testNewsletter(ctx: Context, id: number, input: TestInput)
     const { email } = message.to
     if (await isAddressSuppressed(ctx, email)) return { email, status: 'failed', error: 'The address is suppressed.' }
     try {
-      const outcome = await handOver(ctx.local.mail, message, new AbortController())
+      const outcome = await handOver({ settings: ctx.local.mail.settings }, message, new AbortController())
       if (outcome.kind === 'sent') return { email, status: 'sent', error: null }
       const error = 'error' in outcome ? outcome.error : null
       return { email, status: outcome.kind === 'uncertain' ? 'uncertain' : 'failed', error }

@@ -55,7 +55,7 @@ onEveryDatabase('while the mail server takes no mail', (open) => {
     }
     assert.equal((await mail.acme.newsletters.get(id)).counts.pending, 40)
     server.isDown = false
-    await sendFor(mail, 31 * secondMs)
+    await sendFor(mail, 62 * secondMs)
     assert.deepEqual(server.accepted.sort(), emails(40))
     const { data } = await mail.acme.newsletters.messages(id, { per_page: 100 })
     assert.ok(data.every(({ status }) => status === 'sent'))
@@ -79,6 +79,27 @@ onEveryDatabase('while the mail server takes no mail', (open) => {
     server.isDown = false
     await sendFor(mail, 31 * secondMs)
     assert.ok(server.accepted.length >= 30, `${server.accepted.length} sent`)
+  })
+
+  test('one message that always fails so does not stop the others', async (t) => {
+    const accepted: string[] = []
+    const transport: MailTransport = {
+      async send({ to }) {
+        if (to.email === emailOf(1)) return { kind: 'temporary', error: 'no connection', isServerDown: true }
+        accepted.push(to.email)
+        return { kind: 'sent' }
+      },
+    }
+    const mail = await openMail(t, { connections: 1, mail: { transport } }, open)
+    const { list } = await addAudience(mail, 0)
+    const { id } = await mail.acme.sequences.create({ name: 'Welcome', list_id: list.id })
+    const step = { delay_seconds: 0, subject: 'Hi', html: '<p>{{ unsubscribe_url }}</p>' }
+    await mail.acme.sequences.setSteps(id, { steps: [step] })
+    await mail.acme.contacts.addToList(list.id, { email: emailOf(1) })
+    await sendFor(mail, hourMs / 12)
+    for (const email of emails(4).slice(1)) await mail.acme.contacts.addToList(list.id, { email })
+    await sendFor(mail, hourMs / 12)
+    assert.deepEqual(accepted.sort(), emails(4).slice(1))
   })
 
   test('and the clock is set back, it is tried again at once', async (t) => {

@@ -24,7 +24,7 @@ import {
 export interface MailFigures {
   readonly messages: Readonly<Record<MessageOutcome, number>>
   readonly messagesInFlight: number
-  /** Whether sending is paused, because the mail server took no mail at the last attempt. */
+  /** Whether mail waits because the mail server took none at the last attempt. */
   readonly isMailServerDown: boolean
 }
 
@@ -60,6 +60,8 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
   readonly #messages: Record<MessageOutcome, number> = { sent: 0, failed: 0, uncertain: 0, retried: 0 }
   /** Whether the last claims found nothing, because another process had locked it. */
   #wasLocked = false
+  /** Whether newsletters, sequences or confirmation mails had something to send when they were last looked for. */
+  readonly #hasMail: Record<Party, boolean> = { messages: false, confirmations: false }
 
   constructor(ctx: Context) {
     const { settings, outage } = ctx.local.mail
@@ -73,8 +75,12 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
   }
 
   figures(): MailFigures {
-    const { inFlight: messagesInFlight } = this.loop
-    return { messages: { ...this.#messages }, messagesInFlight, isMailServerDown: this.#outage.isOn }
+    const { messages, confirmations } = this.#hasMail
+    return {
+      messages: { ...this.#messages },
+      messagesInFlight: this.loop.inFlight,
+      isMailServerDown: this.#outage.isOn && (messages || confirmations),
+    }
   }
 
   /** How long the oldest due message or step has been due, in seconds; 0 when none is due. */
@@ -96,6 +102,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
     const verified = !allowsUnverified(this.#settings)
     const local = this.#settings.transport?.isLocal === true
     const listed = await listCampaigns(this.#ctx, {}, { verified, local, waiting: false })
+    this.#hasMail.messages = listed.length > 0
     for (const { kind, id, client_id: clientId, from_identity_id, due_at } of listed) {
       if (due_at <= timestamp(nowMs))
         due.set(`${kind} ${id}`, { kind, id, clientId, identityId: from_identity_id ?? 0 })
@@ -138,6 +145,7 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
   /** Returns how many of the confirmation mails that are due may be claimed, and when there may be more. */
   allowConfirmations(due: number): { readonly allowed: number; readonly waitMs: number } {
     this.#pace.ask('confirmations', due > 0)
+    this.#hasMail.confirmations = due > 0
     const outageMs = this.#outage.waitMs()
     if (outageMs > 0) return { allowed: 0, waitMs: outageMs }
     const allowed = this.#pace.allowConfirmations(this.#outage.isOn ? Math.min(due, 1) : due)
@@ -212,15 +220,23 @@ function isOfContent(error: unknown): error is MailkeepError {
   return isMailkeepError(error, 'validation_failed') && error.issues.every(({ path }) => contentFields.includes(path))
 }
 
-/** Hands the message over, and aborts it after the timeout. */
+/**
+ * Hands the message over, and aborts it after the timeout.
+ *
+ * @param port Without an `outage`, the outcome neither begins nor ends one.
+ */
 export async function handOver(
-  { settings: { transport, timeoutSeconds }, outage }: Pick<MailPort, 'settings' | 'outage'>,
+  { settings: { transport, timeoutSeconds }, outage }: Pick<MailPort, 'settings'> & Partial<Pick<MailPort, 'outage'>>,
   message: MailMessage,
   controller: AbortController,
 ): Promise<Outcome> {
   const timeoutMs = timeoutSeconds * 1000
-  const timer = setTimeout(() => controller.abort(new Error('The attempt timed out.')), timeoutMs)
-  const ended = outage.begin()
+  let hasTimedOut = false
+  const timer = setTimeout(() => {
+    hasTimedOut = true
+    controller.abort(new Error('The attempt timed out.'))
+  }, timeoutMs)
+  const ended = outage?.begin()
   let end: NodeJS.Timeout | undefined
   const noResponse = new Promise<Outcome>((resolve) => {
     controller.signal.addEventListener('abort', () => {
@@ -229,7 +245,10 @@ export async function handOver(
   })
   try {
     const outcome = await Promise.race([transport!.send(message, controller.signal), noResponse])
-    return isOutcome(outcome) ? ended(outcome) : { kind: 'uncertain', error: noOutcome }
+    if (!isOutcome(outcome)) return { kind: 'uncertain', error: noOutcome }
+    // An attempt that this process has stopped says nothing about the server.
+    const isStopped = controller.signal.aborted && !hasTimedOut
+    return ended && !isStopped ? ended(outcome) : outcome
   } finally {
     clearTimeout(timer)
     clearTimeout(end)

@@ -5,7 +5,7 @@ import type { Outcome } from './record.ts'
 
 /** The pause after the first failure. Each further one doubles it (exponential backoff), up to the maximum. */
 const firstPauseMs = 1000
-const maxPauseMs = 30_000
+export const maxPauseMs = 30_000
 
 /**
  * Pauses the mail of this process while its mail server takes none (circuit breaker). After each pause one mail is tried,

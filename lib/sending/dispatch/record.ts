@@ -10,6 +10,7 @@ import { restartStaleDelays } from '../stale-delays.ts'
 import type { MailOutcome } from '../transport.ts'
 import type { ClaimedMessage, Recipient } from './claim.ts'
 import * as queries from './claim-queries.ts'
+import { maxPauseMs } from './outage.ts'
 import type { Campaign } from './pace.ts'
 
 /** Outcome of an attempt. `interrupted`: this process stopped before the message was handed over. */
@@ -148,7 +149,7 @@ function logUnsent(tx: Tx, { campaign, failed, uncertain, retried, faults }: Tal
   tx.transaction.afterCommit(() => tx.logger.warn(lost, 'messages were not sent, or may not have been'))
 }
 
-/** Whether the attempt says nothing about its message. The message stays due, and its attempt is not counted. */
+/** Whether the attempt says nothing about its message. It is not counted. */
 function isUncounted(outcome: Outcome): boolean {
   return outcome.kind === 'interrupted' || (outcome.kind === 'temporary' && outcome.isServerDown === true)
 }
@@ -161,7 +162,9 @@ interface Disposition {
 function dispositionOf({ task, outcome, endedMs }: FinishedAttempt): Disposition {
   if (outcome.kind === 'sent' || outcome.kind === 'uncertain') return { status: outcome.kind, dueMs: undefined }
   if (outcome.kind === 'permanent') return { status: 'failed', dueMs: undefined }
-  if (isUncounted(outcome)) return { status: 'pending', dueMs: endedMs }
+  if (outcome.kind === 'interrupted') return { status: 'pending', dueMs: endedMs }
+  // The next attempt of the outage is that of another message: this one could be the only one that has the error.
+  if (isUncounted(outcome)) return { status: 'pending', dueMs: endedMs + maxPauseMs + 1000 }
   const delaySeconds = retrySeconds[task.attempt - 1]
   if (delaySeconds === undefined) return { status: 'failed', dueMs: undefined }
   return { status: 'pending', dueMs: Math.ceil(endedMs + delaySeconds * 1000 * (1 + Math.random() / 5)) }

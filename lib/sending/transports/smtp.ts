@@ -205,7 +205,7 @@ async function sendThrough(pool: Pool, message: MailMessage, signal: AbortSignal
     if (!isAnswered && isHandedOver) throw new UncertainError(withoutAddresses(error.message), { cause })
     const outcome = outcomeOf(error, message.to.email)
     // Nodemailer opens the stream once it has connected and logged in.
-    const isServerDown = outcome.kind === 'temporary' && handOver.stream === undefined && !signal.aborted
+    const isServerDown = outcome.kind === 'temporary' && handOver.stream === undefined
     return isServerDown ? { ...outcome, isServerDown } : outcome
   }
 }
