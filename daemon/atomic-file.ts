@@ -1,20 +1,22 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, existsSync, openSync, rmSync } from 'node:fs'
-import { chown, lstat, open, realpath, rename, stat } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { chown, open, readlink, realpath, rename, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
 import { CliError, reasonOf } from './cli-error.ts'
 
 /**
- * Returns the file of a database that a link leads to: it may be on another disk. The key is beside the link.
+ * Returns the file of a database that a link leads to: it may be on another disk, and need not exist. Other paths are
+ * returned unchanged. The key is beside the link.
  *
- * @throws CliError The link leads nowhere.
+ * @throws CliError The link leads to a directory that does not exist.
  */
 export async function followLink(path: string): Promise<string> {
-  const status = await lstat(path).catch(() => undefined)
-  if (!status?.isSymbolicLink()) return path
-  return await realpath(path).catch(() => {
-    throw new CliError(`${path} is a link to a file that is not there: mount its disk, or delete the link.`)
-  })
+  const link = await readlink(path).catch(() => undefined)
+  if (link === undefined) return path
+  const file = resolve(dirname(path), link)
+  if (existsSync(file)) return await realpath(file)
+  if (existsSync(dirname(file))) return file
+  throw new CliError(`${path} is a link to a directory that does not exist: mount its disk, or delete the link.`)
 }
 
 /**

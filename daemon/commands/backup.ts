@@ -35,15 +35,16 @@ export const backup: Command = {
     refuseSpaces(target)
     const { config } = invocation
     const source = await sourceOf(config)
-    await refuseTarget(target, source)
+    const file = await followLink(target) // the key stays beside the link
+    await refuseTarget(file, source)
     let copy: FileReport | undefined
     let key: KeyLocation | undefined
     const write = async (partial: string) => {
-      copy = await copyVerified(source, partial, target)
+      copy = await copyVerified(source, partial, file)
       key = copy.keyId === null ? undefined : await findKey(copy.keyId, config, [`${source}.key`])
-      if (key?.in === 'file') await refuseOtherKey(target, key.key)
+      if (key?.in === 'file' && !existsSync(file)) await refuseOtherKey(`${target}.key`, key.key)
     }
-    await writeFileAtomic(await followLink(target), write, invocation.onExit)
+    await writeFileAtomic(file, write, invocation.onExit)
     if (key?.in === 'file') await copyKey(`${target}.key`, key.key, invocation)
     await printResult(invocation, target, copy!, key)
   },
@@ -117,11 +118,10 @@ function fullDisk(source: string, destination: string): CliError {
 }
 
 /** The file of a key is replaced only with the backup that it belongs to. */
-async function refuseOtherKey(target: string, key: string): Promise<void> {
-  if (await stat(target).catch(() => undefined)) return
-  const there = await readFile(`${target}.key`, 'utf8').catch(() => undefined)
+async function refuseOtherKey(path: string, key: string): Promise<void> {
+  const there = await readFile(path, 'utf8').catch(() => undefined)
   if (there === undefined || there.trim() === key.trim()) return
-  throw new CliError(`${target}.key is there already, with another key: the backup needs another name.`)
+  throw new CliError(`${path} is there already, with another key: the backup needs another name.`)
 }
 
 async function copyKey(path: string, key: string, { onExit }: Invocation): Promise<void> {

@@ -150,5 +150,5 @@ function keyLine(key: KeyLocation | undefined, { database }: Config): string {
 function sendingLine({ newsletters, sequences }: FileReport['sending']): string[] {
   if (newsletters + sequences === 0) return []
   const what = `${plural(newsletters, 'newsletter')} being sent or scheduled, ${plural(sequences, 'active sequence')}`
-  return [`PEOPLE MAY GET MAILS TWICE: ${what}. Start it with --dispatch=false, and pause them`]
+  return [`PEOPLE MAY GET MAILS TWICE: ${what}. Start it with --dispatch=false, and pause or cancel them`]
 }
