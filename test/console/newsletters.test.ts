@@ -91,6 +91,10 @@ consoleTest('a scheduled newsletter is previewed as it is written, before it is 
   await page.getByText('For Ada', { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await page.getByText('The newsletter is saved.').waitFor()
+  await data('POST', '/newsletters/1/cancel')
+  await page.locator('.compose fieldset:disabled').first().waitFor()
+  await page.getByText('For Ada', { exact: true }).waitFor()
+  assert.equal(await page.getByText('A preview needs a subject.').count(), 0)
 })
 
 consoleTest('a paused newsletter that is resumed elsewhere shows it', async ({ page, visit, data }) => {

@@ -26,7 +26,7 @@ export function Composer({ newsletter, canChange, store, state }: ComposerProps)
   /** The values that this form has stored. */
   const stored = useRef<object>(newsletter)
   const place = useRef<HTMLElement>(null)
-  const [{ subject, preheader = null, html, text = null }, showLater] = useTypedContent(newsletter, place)
+  const [{ subject, preheader = null, html, text = null }, showLater] = useTypedContent(newsletter, place, canChange)
   const submit = async (fields: FormData) => {
     const body = {
       name: textOf(fields, 'name'),

@@ -40,14 +40,15 @@ const typingPauseMs = 500
 /**
  * What is typed into the form in `place`, for a preview.
  *
+ * @param canChange Whether something can be typed. A disabled form has no values.
  * @returns The content after a pause in typing, and a listener for the form's inputs.
  */
-export function useTypedContent(stored: Content, place: RefObject<HTMLElement | null>) {
+export function useTypedContent(stored: Content, place: RefObject<HTMLElement | null>, canChange = true) {
   const [typed, setTyped] = useState<Content>()
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   const show = () => {
     const form = place.current?.querySelector('form')
-    if (form) setTyped(contentIn(new FormData(form)))
+    if (form && canChange) setTyped(contentIn(new FormData(form)))
   }
   useLayoutEffect(() => () => clearTimeout(timer.current), [])
   // The fields that were not typed into show what another tab has stored.
@@ -58,7 +59,7 @@ export function useTypedContent(stored: Content, place: RefObject<HTMLElement | 
     clearTimeout(timer.current)
     timer.current = setTimeout(show, typingPauseMs)
   }
-  return [typed ?? stored, showLater] as const
+  return [(canChange && typed) || stored, showLater] as const
 }
 
 /** Reads the fields of `ContentFields`. */
