@@ -38,6 +38,9 @@ export function report(handle: SqliteHandle, migrations: readonly Migration[], t
   const latest = existing.flatMap((name) =>
     column(handle, `select created_at from mailkeep_${name} order by id desc limit 1`),
   )
+  /** Returns 0 where an older version has no such table. */
+  const countOf = (name: string, condition: string) =>
+    tables.includes(`mailkeep_${name}`) ? countRows(handle, name, condition) : 0
   return {
     faults,
     mailkeep,
@@ -47,8 +50,8 @@ export function report(handle: SqliteHandle, migrations: readonly Migration[], t
     rows: Object.fromEntries(existing.map((name) => [name, countRows(handle, name)])),
     latest: latest.sort().at(-1) ?? null,
     sending: {
-      newsletters: countRows(handle, 'newsletter', `status in ('scheduled', 'sending')`),
-      sequences: countRows(handle, 'sequence', `status = 'active'`),
+      newsletters: countOf('newsletter', `status in ('scheduled', 'sending')`),
+      sequences: countOf('sequence', `status = 'active'`),
     },
   }
 }
@@ -79,8 +82,6 @@ function findFaults(handle: SqliteHandle): string[] {
   return orphans === 0 ? faults : [...faults, `${orphans} rows refer to rows that do not exist`]
 }
 
-/** Returns 0 where an older version has no such table. */
 function countRows(handle: SqliteHandle, name: string, condition = 'true'): number {
-  if (!tablesIn(handle).includes(`mailkeep_${name}`)) return 0
   return Number(column(handle, `select count(*) from mailkeep_${name} where ${condition}`)[0])
 }
