@@ -112,7 +112,7 @@ function render(stats: Stats): string {
       labelled('outcome', stats.messages),
     ),
     metricFamily('messages_in_flight', 'gauge', 'Mails that are being handed over', [[stats.messagesInFlight]]),
-    metricFamily('mail_server_down', 'gauge', 'Whether mail is paused because the mail server takes none', [
+    metricFamily('mail_server_down', 'gauge', 'Whether mail waits because the mail server takes none', [
       [Number(stats.isMailServerDown)],
     ]),
     metricFamily('oldest_due_message_seconds', 'gauge', 'How long the mail that waits longest has been due', [
