@@ -56,13 +56,16 @@ export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttem
   async poll(freeSlots: number): Promise<DueWork<Plan>> {
     const { endpointConcurrency } = this.#ctx.local.webhooks.settings
     const maxDue = Math.min(endpointConcurrency, freeSlots)
-    await this.handlers.findOwn()
-    const found = await findDue(this.#ctx, maxDue, this.handlers.ids)
+    const [found, hasNewHandler] = await Promise.all([
+      findDue(this.#ctx, maxDue, this.handlers.ids),
+      this.handlers.findOwn(),
+    ])
     const { due, nextDueMs } = this.handlers.limitDue(found.endpoints)
     const allowances = this.#scheduler.allow(due)
     return {
       plan: allowances.length > 0 ? allowances : undefined,
-      nextDueMs: earliest([found.nextDueMs, nextDueMs]),
+      // The next poll finds the events of a handler that is new here.
+      nextDueMs: earliest([found.nextDueMs, nextDueMs, hasNewHandler ? this.#ctx.clock() : undefined]),
       backlogs: found.backlogs,
     }
   }

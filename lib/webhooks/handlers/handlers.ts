@@ -73,15 +73,18 @@ export class Handlers {
     this.#own.set(subscriber, { handler, pace })
   }
 
-  /** Finds the subscribers that were created since. Costs nothing once all are found. */
-  async findOwn(): Promise<void> {
+  /** Finds the subscribers that were created since. Costs nothing once all are found. @returns Whether it found one. */
+  async findOwn(): Promise<boolean> {
+    let hasFound = false
     for (const [subscriber, { handler, pace }] of this.#own) {
       const found = await findSubscriber(this.#ctx, { subscriber })
       if (!found) continue
       this.#handlers.set(found.id, handler)
       this.#paces.set(found.id, pace)
       this.#own.delete(subscriber)
+      hasFound = true
     }
+    return hasFound
   }
 
   /** Limits the due events of handlers that have a pace. `nextDueMs`: when more of them may be claimed. */
