@@ -26,13 +26,35 @@ export interface AuditedChange {
   readonly targetId: number
 }
 
-/** Records changes of many records in their own transaction, with the caller who made them. */
-export async function auditAll(tx: Tx, changes: readonly AuditedChange[]): Promise<void> {
+/** Records changes of records in their own transaction, with the caller who made them. */
+export function auditAll(tx: Tx, changes: readonly AuditedChange[]): void {
   if (changes.length === 0) return
   const { source, tokenId = null } = tx.caller
   const rows = changes.map(({ type, targetId }) => ({ type, target_id: targetId }))
   const madeBy = { client_id: tx.clientId, token_id: tokenId, source, created_at: now(tx) }
-  tx.transaction.defer(queries.insertEntries(tx, { ...madeBy, changes: rows }))
+  tx.transaction.defer(
+    rows.length === 1
+      ? queries.insertEntry(tx, { ...madeBy, ...rows[0]! })
+      : queries.insertEntries(tx, { ...madeBy, changes: rows }),
+  )
+}
+
+/** Returns a function that records a change of several transactions once, with the first that is committed. */
+export function auditOnce(
+  { caller, transaction }: Context,
+  { type, targetId }: AuditedChange,
+): (tx: Tx) => Promise<void> {
+  let isRecorded = false
+  return async (tx) => {
+    if (isRecorded) return
+    await audit({ ...tx, caller }, type, targetId)
+    const confirm = () => {
+      isRecorded = true
+    }
+    // Inside a transaction of the caller there is only one commit.
+    if (transaction) confirm()
+    else tx.transaction.afterCommit(confirm)
+  }
 }
 
 /**

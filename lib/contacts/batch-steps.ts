@@ -7,7 +7,6 @@ import type { List } from '../lists/schema.ts'
 import { fold } from '../spelling.ts'
 import { findTagsByName } from '../tags/operations.ts'
 import { type EventEndpoints, findEventEndpoints } from '../webhooks/outbox.ts'
-import { auditEvents } from './audit-entries.ts'
 import type { BatchOperation, BatchOperationName, BatchOperationResult } from './batch-schema.ts'
 import { saveContacts, savedEvents } from './bulk.ts'
 import { findListsNearLimit, findTagsNearLimit, type StoredByEmail } from './bulk-limits.ts'
@@ -15,7 +14,7 @@ import { addTagsToMany, joinLists } from './bulk-memberships.ts'
 import { isRefused, orRefused } from './bulk-merge.ts'
 import * as bulk from './bulk-queries.ts'
 import { needsConfirmation } from './double-opt-in.ts'
-import { type ContactEvent, raiseContactEvents } from './events.ts'
+import { auditEvents, type ContactEvent, raiseContactEvents, tagEvents } from './events.ts'
 import { tooMany } from './limits.ts'
 import { eraseContact } from './operations.ts'
 import { subscribeAgain } from './past-changes.ts'
@@ -60,7 +59,7 @@ export async function runStep(tx: Tx, step: Step): Promise<Iterable<[number, Bat
     const some = operations.filter((each) => each.op === op && !state.results.has(each.at))
     if (some.length > 0) await run(tx, state, some)
   }
-  await auditEvents(tx, state.events)
+  auditEvents(tx, state.events)
   await recordHistory(tx, state.changes)
   await raiseContactEvents(tx, state.endpoints, state.events)
   return state.results
@@ -147,8 +146,8 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
       if (await saveChanges(tx, stored, texts, merged.attributes))
         state.events.push({ type: 'contact.updated', contactId })
       const { tagged = [], untagged = [] } = tags ? await replaceTags(tx, contactId, tags) : {}
-      for (const tagId of tagged) state.events.push({ type: 'contact.tagged', contactId, tagId })
-      for (const tagId of untagged) state.events.push({ type: 'contact.untagged', contactId, tagId })
+      state.events.push(...tagEvents('contact.tagged', contactId, tagged))
+      state.events.push(...tagEvents('contact.untagged', contactId, untagged))
       state.results.set(operation.at, { status: 'updated', id: contactId })
     }
   },
@@ -166,9 +165,8 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
       const { id: contact_id } = state.stored.get(key)!
       const tag_ids = tags.flatMap((name) => found.get(fold(name))?.id ?? [])
       const removed = tag_ids.length > 0 ? await queries.deleteContactTags(tx, { contact_id, tag_ids }) : []
-      for (const { tag_id } of removed) {
-        state.events.push({ type: 'contact.untagged', contactId: contact_id, tagId: tag_id })
-      }
+      const removedIds = removed.map(({ tag_id }) => tag_id)
+      state.events.push(...tagEvents('contact.untagged', contact_id, removedIds))
     }
     finish(state, operations)
   },

@@ -1,6 +1,5 @@
 /** Operations that change a contact without a list. */
 
-import { audit } from '../audit/operations.ts'
 import { refuseErased } from '../consent/suppressions.ts'
 import type { Context } from '../context.ts'
 import { invalid } from '../errors.ts'
@@ -8,7 +7,7 @@ import { closedObject, foldAddress, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { findTagsByName } from '../tags/operations.ts'
 import { Address, type ContactKey, lockContact } from './contact-key.ts'
-import { finishChange } from './events.ts'
+import { type ContactEvent, finishChange, tagEvents } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import { deleteRequestsOfContact } from './pending-queries.ts'
 import * as queries from './queries.ts'
@@ -61,9 +60,9 @@ export async function changeEmail(ctx: Context, key: ContactKey, input: EmailInp
       const { id: contactId, search: before } = stored
       if (search !== before)
         tx.transaction.searchChanges.push({ clientId: tx.clientId, contactId, before, after: search })
-      await audit(tx, 'contact.updated', stored.id)
     }
-    return await finishChange(tx, stored.id, { updated })
+    const events: ContactEvent[] = updated ? [{ type: 'contact.updated', contactId: stored.id }] : []
+    return await finishChange(tx, stored.id, events)
   })
 }
 
@@ -84,11 +83,8 @@ export async function tagContact(ctx: Context, key: ContactKey, input: TagsInput
   return transact(ctx, async (tx) => {
     const { id } = await lockContact(tx, key)
     const tagged = await addTags(tx, id, tags)
-    if (tagged.length > 0) {
-      await requireAtMost(tx, 'tags', id)
-      await audit(tx, 'contact.updated', id)
-    }
-    return await finishChange(tx, id, { tagged })
+    if (tagged.length > 0) await requireAtMost(tx, 'tags', id)
+    return await finishChange(tx, id, tagEvents('contact.tagged', id, tagged))
   })
 }
 
@@ -103,7 +99,7 @@ export async function untagContact(ctx: Context, key: ContactKey, input: TagsInp
     const { id } = await lockContact(tx, key)
     const tag_ids = [...(await findTagsByName(tx, tags)).values()].map((tag) => tag.id)
     const removed = await queries.deleteContactTags(tx, { contact_id: id, tag_ids })
-    if (removed.length > 0) await audit(tx, 'contact.updated', id)
-    return await finishChange(tx, id, { untagged: removed.map(({ tag_id }) => tag_id) })
+    const removedIds = removed.map(({ tag_id }) => tag_id)
+    return await finishChange(tx, id, tagEvents('contact.untagged', id, removedIds))
   })
 }

@@ -5,10 +5,10 @@ import { notFound } from '../errors.ts'
 import { getList } from '../lists/operations.ts'
 import type { List } from '../lists/schema.ts'
 import { transact } from '../storage/transaction.ts'
-import { findEventEndpoints, raise } from '../webhooks/outbox.ts'
+import { findEventEndpoints } from '../webhooks/outbox.ts'
 import { type ContactKey, lockContact } from './contact-key.ts'
 import { validSince } from './double-opt-in.ts'
-import { raiseChanges } from './events.ts'
+import { type ContactEvent, raiseChanges } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import { subscribeAgain } from './past-changes.ts'
 import * as pending from './pending-queries.ts'
@@ -37,19 +37,24 @@ export async function confirmContact(ctx: Context, listId: number, contactId: Co
     if (!wasAsked) throw notFound('request to join this list')
     // Before it joins: the sequences of the list enrol subscribed contacts only.
     if (isBack) await subscribeAgain(tx, [id])
-    if (!isMember) await joinList(tx, id, list, 'confirmed')
+    if (!isMember) {
+      await joinList(tx, id, list, 'confirmed')
+      await audit(tx, 'contact.list_added', id)
+    }
+    const events: ContactEvent[] = []
     if (isBack) {
       await audit(tx, 'contact.resubscribed', id)
       await recordHistory(tx, [{ contactId: id, type: 'resubscribed' }])
+      events.push({ type: 'contact.resubscribed', contactId: id })
     }
+    if (!isMember) events.push({ type: 'contact.subscribed', contactId: id, list })
     const contact = await getContact(tx, id)
-    if (isBack) await raise(tx, 'contact.resubscribed', { contact }, id)
-    if (!isMember) await raiseChanges(tx, contact, { joined: list }, await findEventEndpoints(tx))
+    await raiseChanges(tx, await findEventEndpoints(tx), contact, events)
     return contact
   })
 }
 
-/** Adds a contact to a list that it is not on, because it asked for that itself. The caller raises the event. */
+/** Adds a contact to a list that it is not on, because it asked for that itself. The caller audits and raises the event. */
 export async function joinList(
   tx: Tx,
   contactId: number,
@@ -58,6 +63,5 @@ export async function joinList(
 ): Promise<void> {
   await queries.insertMembership(tx, { client_id: tx.clientId, contact_id: contactId, list_id: list.id })
   await requireAtMost(tx, 'lists', contactId)
-  await audit(tx, 'contact.list_added', contactId)
   await recordHistory(tx, [{ contactId, type, listId: list.id }])
 }

@@ -1,11 +1,12 @@
 /** The events of a change to a contact. */
+import { type AuditedChange, auditAll } from '../audit/operations.ts'
+import type { ChangeType } from '../audit/schema.ts'
 import { distinct } from '../collections.ts'
 import { contactLink } from '../consent/links.ts'
 import type { Tx } from '../context.ts'
 import { type List, plainList } from '../lists/schema.ts'
 import { findTags } from '../tags/operations.ts'
 import { findTopics } from '../topics/operations.ts'
-import type { Topic } from '../topics/schema.ts'
 import { eraseEventLater } from '../webhooks/deletion.ts'
 import {
   type EventEndpoints,
@@ -21,83 +22,81 @@ import { listDocuments } from './listing-queries.ts'
 import { getContact } from './reading.ts'
 import { type Contact, contactFrom } from './schema.ts'
 
-/** The parts of one contact that a change has changed. */
-interface ContactChanges {
-  readonly created?: boolean
-  /** Whether the name, the e-mail address or an attribute of a stored contact changed. */
-  readonly updated?: boolean
-  /** Ids of tags. */
-  readonly tagged?: readonly number[]
-  readonly untagged?: readonly number[]
-  /** The list that the contact was added to. */
-  readonly joined?: List
-  /** The list that the contact was asked to confirm. */
-  readonly asked?: List
-  readonly left?: List
-  readonly topicsJoined?: readonly Topic[]
-  /** Ids of topics. */
-  readonly topicsLeft?: readonly number[]
+/** An event of a contact. */
+export interface ContactEvent {
+  readonly type: EventType
+  readonly contactId: number
+  readonly list?: List
+  readonly tagId?: number
+  readonly topicId?: number
+}
+
+/** Returns the events of tags that a contact got or lost, by ascending id of the tag. */
+export function tagEvents(
+  type: 'contact.tagged' | 'contact.untagged',
+  contactId: number,
+  tagIds: readonly number[],
+): ContactEvent[] {
+  return tagIds.toSorted((a, b) => a - b).map((tagId) => ({ type, contactId, tagId }))
 }
 
 /**
- * Ends a change: reads the contact after the last write, and raises the events of the change.
+ * Ends a change of one contact: writes it to the audit log, reads the contact after the last write, and raises the events in
+ * their order.
  *
  * @param known The contact, if it need not be read.
  */
-export async function finishChange(tx: Tx, id: number, changes: ContactChanges, known?: Contact): Promise<Contact> {
+export async function finishChange(
+  tx: Tx,
+  id: number,
+  events: readonly ContactEvent[],
+  known?: Contact,
+): Promise<Contact> {
   if (known) tx.local.onContactRead?.(id)
-  const isChange = Object.values(changes).some((change) => (Array.isArray(change) ? change.length > 0 : change))
+  auditEvents(tx, events)
   const [contact, endpoints] = await Promise.all([
     known ?? getContact(tx, id),
-    isChange ? findEventEndpoints(tx) : undefined,
+    events.length > 0 ? findEventEndpoints(tx) : [],
   ])
-  if (endpoints) await raiseChanges(tx, contact, changes, endpoints)
+  await raiseChanges(tx, endpoints, contact, events)
   return contact
 }
 
-/**
- * Raises the events of a change, in this order: created, updated, tags, lists, topics.
- *
- * @param contact The contact as read after the last write.
- */
+/** Raises events of one contact, in their order. @param contact The contact as read after the last write. */
 export async function raiseChanges(
   tx: Tx,
-  contact: Contact,
-  changes: ContactChanges,
   endpoints: EventEndpoints,
+  contact: Contact,
+  events: readonly ContactEvent[],
 ): Promise<void> {
-  const {
-    created,
-    updated,
-    tagged = [],
-    untagged = [],
-    joined,
-    asked,
-    left,
-    topicsJoined = [],
-    topicsLeft = [],
-  } = changes
-  const wants = (type: EventType) => isWanted(tx, endpoints, type)
-  const send = (type: EventType, more: object = {}) =>
-    raiseTo(tx, endpoints, type, { data: { contact, ...more }, contactId: contact.id })
-  if (created) await send('contact.created')
-  if (updated) await send('contact.updated')
-  if (tagged.length > 0) {
-    const ids = new Set(tagged)
-    for (const tag of contact.tags) if (ids.has(tag.id)) await send('contact.tagged', { tag })
+  const wanted = events.filter(({ type }) => isWanted(tx, endpoints, type))
+  if (wanted.length === 0) return
+  for (const { type, ...occurrence } of await occurrencesOf(tx, wanted, [contact])) {
+    await raiseTo(tx, endpoints, type, occurrence)
   }
-  if (untagged.length > 0 && wants('contact.untagged')) {
-    for (const tag of await findTags(tx, untagged)) await send('contact.untagged', { tag })
+}
+
+/** Deletions are not here: each erasure writes its own entry. So do subscriptions to topics. */
+const changeOf: Partial<Record<EventType, ChangeType>> = {
+  'contact.created': 'contact.created',
+  'contact.updated': 'contact.updated',
+  'contact.tagged': 'contact.updated',
+  'contact.untagged': 'contact.updated',
+  'contact.subscribed': 'contact.list_added',
+  'contact.list_removed': 'contact.list_removed',
+  'contact.unsubscribed': 'contact.unsubscribed',
+  'contact.resubscribed': 'contact.resubscribed',
+}
+
+/** Records each type of change of a contact once, however many events it has. A new contact has one entry. */
+export function auditEvents(tx: Tx, events: readonly ContactEvent[]): void {
+  const entries = new Map<string, AuditedChange>()
+  for (const { type: event, contactId: targetId } of events) {
+    const type = changeOf[event]
+    if (type === undefined || entries.has(`contact.created ${targetId}`)) continue
+    entries.set(`${type} ${targetId}`, { type, targetId })
   }
-  if (joined && !contact.unsubscribed_at) await send('contact.subscribed', { list: plainList(joined) })
-  if (asked && wants('contact.confirmation_requested')) {
-    await send('contact.confirmation_requested', confirmationOf(tx, contact, asked))
-  }
-  if (left) await send('contact.list_removed', { list: plainList(left) })
-  for (const topic of topicsJoined) await send('contact.topic_subscribed', { topic })
-  if (topicsLeft.length > 0 && wants('contact.topic_unsubscribed')) {
-    for (const topic of await findTopics(tx, topicsLeft)) await send('contact.topic_unsubscribed', { topic })
-  }
+  auditAll(tx, [...entries.values()])
 }
 
 /**
@@ -107,15 +106,6 @@ export async function raiseChanges(
 export async function raiseDeleted(tx: Tx, contact: Pick<Contact, 'id' | 'uuid' | 'email'>): Promise<void> {
   const eventId = await raiseWithId(tx, 'contact.deleted', { data: { contact }, contactId: null })
   if (eventId !== undefined) await eraseEventLater(tx, eventId)
-}
-
-/** An event of one of many contacts. The contact is read after the last write, and only if the event is wanted. */
-export interface ContactEvent {
-  readonly type: EventType
-  readonly contactId: number
-  readonly list?: List
-  readonly tagId?: number
-  readonly topicId?: number
 }
 
 /** Raises the events of many contacts, by type. An unsubscribed contact that was added to a list raises none for it. */
@@ -129,35 +119,61 @@ export async function raiseContactEvents(
   const endpoints = hasRequests ? await findEventEndpoints(tx) : known
   const wanted = events.filter(({ type }) => isWanted(tx, endpoints, type))
   if (wanted.length === 0) return
-  const contacts = new Map(
-    (await listDocuments(tx, { ids: distinct(wanted.map(({ contactId }) => contactId)) })).map((row) => [
-      row.id,
-      contactFrom(row),
-    ]),
+  const ids = distinct(wanted.map(({ contactId }) => contactId))
+  const contacts = (await listDocuments(tx, { ids })).map(contactFrom)
+  await raiseAllTo(tx, endpoints, await occurrencesOf(tx, wanted, contacts))
+}
+
+/** Returns the data of events. Leaves out those of contacts, tags and topics that were deleted since. */
+async function occurrencesOf(
+  tx: Tx,
+  events: readonly ContactEvent[],
+  contacts: readonly Contact[],
+): Promise<TypedOccurrence[]> {
+  const byId = mapById(contacts)
+  const tags = await recordsById(
+    events.map(({ tagId }) => tagId),
+    () => contacts.flatMap((contact) => contact.tags),
+    (ids) => findTags(tx, ids),
   )
-  const tagIds = distinct(wanted.flatMap(({ tagId }) => tagId ?? []))
-  const topicIds = distinct(wanted.flatMap(({ topicId }) => topicId ?? []))
-  const tags = byId(tagIds.length > 0 ? await findTags(tx, tagIds) : [])
-  const topics = byId(topicIds.length > 0 ? await findTopics(tx, topicIds) : [])
+  const topics = await recordsById(
+    events.map(({ topicId }) => topicId),
+    () => contacts.flatMap((contact) => contact.topics),
+    (ids) => findTopics(tx, ids),
+  )
   const occurrences: TypedOccurrence[] = []
-  for (const { type, contactId, list, tagId, topicId } of wanted) {
-    const contact = contacts.get(contactId)
+  for (const { type, contactId, list, tagId, topicId } of events) {
+    const contact = byId.get(contactId)
     if (!contact || (type === 'contact.subscribed' && contact.unsubscribed_at)) continue
     const tag = tags.get(tagId!)
     const topic = topics.get(topicId!)
-    if ((tagId && !tag) || (topicId && !topic)) continue // deleted since
+    if ((tagId && !tag) || (topicId && !topic)) continue
     const about =
       type === 'contact.confirmation_requested' ? confirmationOf(tx, contact, list!) : list && { list: plainList(list) }
     const data = { contact, ...about, ...(tag && { tag }), ...(topic && { topic }) }
     occurrences.push({ type, data, contactId })
   }
-  await raiseAllTo(tx, endpoints, occurrences)
+  return occurrences
+}
+
+/** Returns the records of these ids: those that contacts have, and the others by `find`. */
+async function recordsById<T extends { id: number }>(
+  ids: readonly (number | undefined)[],
+  known: () => T[],
+  find: (ids: number[]) => Promise<T[]>,
+): Promise<Map<number, T>> {
+  const wanted = distinct(ids.filter((id) => id !== undefined))
+  if (wanted.length === 0) return new Map()
+  const records = mapById(known())
+  const missing = wanted.filter((id) => !records.has(id))
+  for (const record of missing.length > 0 ? await find(missing) : []) records.set(record.id, record)
+  return records
 }
 
 function confirmationOf(tx: Tx, contact: Contact, list: List) {
   return { list: plainList(list), confirm_url: contactLink(tx, contact, 'confirm', list.id) }
 }
 
-function byId<T extends { id: number }>(records: readonly T[]): Map<number, T> {
+function mapById<T extends { id: number }>(records: readonly T[]): Map<number, T> {
   return new Map(records.map((record) => [record.id, record]))
 }

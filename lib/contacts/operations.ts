@@ -10,17 +10,15 @@ import type { Page, PageInput } from '../page.ts'
 import { parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { getTopic } from '../topics/operations.ts'
-import { raise } from '../webhooks/outbox.ts'
 import { markAllUnsubscribed } from './bulk-queries.ts'
 import { type ContactKey, contactIdOf, lockContact, requireContact } from './contact-key.ts'
 import { clearContact } from './deletion.ts'
 import { requireMayConfirm } from './double-opt-in.ts'
-import { finishChange, raiseDeleted } from './events.ts'
+import { type ContactEvent, finishChange, raiseDeleted, tagEvents } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import { keepCreations, keepUnsubscriptions, subscribeAgain } from './past-changes.ts'
 import * as pending from './pending-queries.ts'
 import * as queries from './queries.ts'
-import { getContact } from './reading.ts'
 import { mergeAttributes, replaceTags, saveChanges, saveContact } from './save.ts'
 import {
   type AddedContact,
@@ -76,8 +74,10 @@ export async function updateContact(ctx: Context, id: ContactKey, input: Contact
     const stored = await lockContact(tx, id)
     const updated = await saveChanges(tx, stored, texts, mergeAttributes(stored, attributes))
     const { tagged = [], untagged = [] } = tags ? await replaceTags(tx, stored.id, tags) : {}
-    if (updated || tagged.length > 0 || untagged.length > 0) await audit(tx, 'contact.updated', stored.id)
-    return await finishChange(tx, stored.id, { updated, tagged, untagged })
+    const events: ContactEvent[] = updated ? [{ type: 'contact.updated', contactId: stored.id }] : []
+    events.push(...tagEvents('contact.tagged', stored.id, tagged))
+    events.push(...tagEvents('contact.untagged', stored.id, untagged))
+    return await finishChange(tx, stored.id, events)
   })
 }
 
@@ -97,12 +97,9 @@ export async function unsubscribeContact(
     const id = await contactIdOf(tx, key)
     const change = { client_id: tx.clientId, ids: [id], unsubscribed_at: now(tx), by_contact: byContact }
     const [changed] = await markAllUnsubscribed(tx, change)
-    const contact = await getContact(tx, id)
-    if (!changed) return contact
-    await audit(tx, 'contact.unsubscribed', id)
+    if (!changed) return await finishChange(tx, id, [])
     await recordHistory(tx, [{ contactId: id, type: 'unsubscribed' }])
-    await raise(tx, 'contact.unsubscribed', { contact }, id)
-    return contact
+    return await finishChange(tx, id, [{ type: 'contact.unsubscribed', contactId: id }])
   })
 }
 
@@ -115,12 +112,9 @@ export async function resubscribeContact(ctx: Context, key: ContactKey): Promise
   return transact(ctx, async (tx) => {
     const id = await contactIdOf(tx, key)
     const [changed] = await subscribeAgain(tx, [id])
-    const contact = await getContact(tx, id)
-    if (!changed) return contact
-    await audit(tx, 'contact.resubscribed', id)
+    if (!changed) return await finishChange(tx, id, [])
     await recordHistory(tx, [{ contactId: id, type: 'resubscribed' }])
-    await raise(tx, 'contact.resubscribed', { contact }, id)
-    return contact
+    return await finishChange(tx, id, [{ type: 'contact.resubscribed', contactId: id }])
   })
 }
 
@@ -136,13 +130,15 @@ export async function removeContactFromList(ctx: Context, listId: number, contac
     const membership = { contact_id: id, list_id: list.id }
     const wasMember = (await queries.deleteMembership(tx, membership)) > 0
     await pending.deleteRequest(tx, membership)
-    const topicsLeft = (await queries.deleteListSubscriptions(tx, membership)).map(({ topic_id }) => topic_id)
-    if (wasMember) await audit(tx, 'contact.list_removed', id)
+    const left = await queries.deleteListSubscriptions(tx, membership)
+    const topicIds = left.map(({ topic_id }) => topic_id).sort((a, b) => a - b)
     await recordHistory(tx, [
       ...(wasMember ? [{ contactId: id, type: 'list_left' as const, listId: list.id }] : []),
-      ...topicsLeft.map((topicId) => ({ contactId: id, type: 'topic_unsubscribed' as const, topicId })),
+      ...topicIds.map((topicId) => ({ contactId: id, type: 'topic_unsubscribed' as const, topicId })),
     ])
-    return await finishChange(tx, id, { ...(wasMember && { left: list }), topicsLeft })
+    const events: ContactEvent[] = wasMember ? [{ type: 'contact.list_removed', contactId: id, list }] : []
+    for (const topicId of topicIds) events.push({ type: 'contact.topic_unsubscribed', contactId: id, topicId })
+    return await finishChange(tx, id, events)
   })
 }
 
@@ -161,12 +157,11 @@ export async function subscribeToTopic(ctx: Context, contactId: ContactKey, topi
     }
     const subscription = { client_id: tx.clientId, contact_id: id, topic_id: topic.id }
     const isNew = (await queries.insertSubscription(tx, subscription)) > 0
-    if (isNew) {
-      await requireAtMost(tx, 'topics', id)
-      await audit(tx, 'contact.topic_subscribed', id)
-      await recordHistory(tx, [{ contactId: id, type: 'topic_subscribed', topicId: topic.id }])
-    }
-    return await finishChange(tx, id, { ...(isNew && { topicsJoined: [topic] }) })
+    if (!isNew) return await finishChange(tx, id, [])
+    await requireAtMost(tx, 'topics', id)
+    await audit(tx, 'contact.topic_subscribed', id)
+    await recordHistory(tx, [{ contactId: id, type: 'topic_subscribed', topicId }])
+    return await finishChange(tx, id, [{ type: 'contact.topic_subscribed', contactId: id, topicId }])
   })
 }
 
@@ -180,11 +175,10 @@ export async function unsubscribeFromTopic(ctx: Context, contactId: ContactKey, 
     const { id } = await lockContact(tx, contactId)
     const topic = await getTopic(tx, topicId)
     const wasSubscribed = (await queries.deleteSubscription(tx, { contact_id: id, topic_id: topic.id })) > 0
-    if (wasSubscribed) {
-      await audit(tx, 'contact.topic_unsubscribed', id)
-      await recordHistory(tx, [{ contactId: id, type: 'topic_unsubscribed', topicId: topic.id }])
-    }
-    return await finishChange(tx, id, { ...(wasSubscribed && { topicsLeft: [topic.id] }) })
+    if (!wasSubscribed) return await finishChange(tx, id, [])
+    await audit(tx, 'contact.topic_unsubscribed', id)
+    await recordHistory(tx, [{ contactId: id, type: 'topic_unsubscribed', topicId }])
+    return await finishChange(tx, id, [{ type: 'contact.topic_unsubscribed', contactId: id, topicId }])
   })
 }
 

@@ -134,5 +134,5 @@ async function joinAgain(tx: Tx, contactId: number, listId: number): Promise<voi
   const list = await getList(tx, listId)
   await joinList(tx, contactId, list, 'list_joined')
   if (list.double_opt_in) await pending.deleteRequest(tx, { contact_id: contactId, list_id: listId })
-  await finishChange(tx, contactId, { joined: list })
+  await finishChange(tx, contactId, [{ type: 'contact.subscribed', contactId, list }])
 }

@@ -1,7 +1,6 @@
 /** Writes of one contact: its row, its attributes, its tags and a list. */
 import { randomUUID } from 'node:crypto'
 import { type IndexedAttributes, indexAttributes, listIndexed } from '../attributes/operations.ts'
-import { audit } from '../audit/operations.ts'
 import { recordHistory } from '../consent/history.ts'
 import { refuseErased } from '../consent/suppressions.ts'
 import { now, type Tx } from '../context.ts'
@@ -12,7 +11,7 @@ import { ensureTags, findTagsByName } from '../tags/operations.ts'
 import type { Tag } from '../tags/schema.ts'
 import { changeAttributes, noAttributes, readAttributes, writeAttributes } from './attributes.ts'
 import { needsConfirmation, requestConfirmation } from './double-opt-in.ts'
-import { finishChange } from './events.ts'
+import { type ContactEvent, finishChange, tagEvents } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import * as pending from './pending-queries.ts'
 import * as queries from './queries.ts'
@@ -53,10 +52,12 @@ export async function saveContact(tx: Tx, fields: NewContact, reading?: Promise<
     list && !mustConfirm && join(tx, id, list, created),
   ])
   const asked = mustConfirm && (await requestConfirmation(tx, id, list))
-  if (created) await audit(tx, 'contact.created', id)
-  else if (updated || tagged.length > 0) await audit(tx, 'contact.updated', id)
-  if (joined && !created) await audit(tx, 'contact.list_added', id)
-  const changes = { created, updated, tagged, ...(list && joined && { joined: list }), ...(asked && { asked: list }) }
+  const events: ContactEvent[] = []
+  if (created) events.push({ type: 'contact.created', contactId: id })
+  if (updated) events.push({ type: 'contact.updated', contactId: id })
+  events.push(...tagEvents('contact.tagged', id, tagged))
+  if (list && joined) events.push({ type: 'contact.subscribed', contactId: id, list })
+  if (asked) events.push({ type: 'contact.confirmation_requested', contactId: id, list })
   // A new contact is read only if it has a tag that is new too.
   let composed: Contact | undefined
   if (inserted && tagged.length === known.size) {
@@ -64,7 +65,7 @@ export async function saveContact(tx: Tx, fields: NewContact, reading?: Promise<
     composed = { ...inserted, tags: sorted, lists: list && joined ? [plainList(list)] : [] }
   }
   const [contact] = await Promise.all([
-    finishChange(tx, id, changes, composed),
+    finishChange(tx, id, events, composed),
     // A new contact is within the limits, because the input was validated.
     tagged.length > 0 && !created && requireAtMost(tx, 'tags', id),
     joined && !created && requireAtMost(tx, 'lists', id),
