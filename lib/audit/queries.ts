@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
+import { deleteOldestBefore } from '../storage/records.ts'
 import { int, nullable, rows, statement, time, word } from '../storage/statement.ts'
 import type { AuditEntry, ChangeType } from './schema.ts'
 
@@ -31,14 +32,6 @@ export const listEntries = statement.range(
   ['byToken', 'byType'],
 )
 
-/**
- * Deletes the oldest entries. Ids ascend with the time, so the table needs no index on `created_at`. Entries of the future
- * are passed over: the clock was set back since.
- */
-export const deleteOldEntries = statement.affected(
-  { before: time, now: time, limit: int },
-  (_, p) => sql`delete from mailkeep_audit where created_at < ${p.before} and id in
-    (select id from mailkeep_audit where created_at <= ${p.now} order by id limit ${p.limit})`,
-)
+export const deleteOldEntries = deleteOldestBefore('mailkeep_audit', 'created_at')
 
 export const deleteEntriesOfClient = deleteRows('mailkeep_audit', 'client_id')

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Source } from '../context.ts'
 import { deleteRows, moveRows } from '../jobs/batches.ts'
+import { recordStatements } from '../storage/records.ts'
 import { int, ints, nullable, rows, statement, text, texts, time, word } from '../storage/statement.ts'
 import type { HistoryType, SuppressionReason } from './schema.ts'
 
@@ -75,11 +76,9 @@ export const moveHistoryOfContact = moveRows(
     (select id from mailkeep_contact_history where contact_id = ${p.target} order by id limit ${p.limit})`,
 )
 
-const suppressionColumns = ['id', 'email', 'reason', 'created_at'] as const
+export const suppressions = recordStatements('mailkeep_suppression')
 
-export const listSuppressions = statement.range({ client_id: int }, (db, p) =>
-  db.selectFrom('mailkeep_suppression').select(suppressionColumns).where('client_id', '=', p.client_id),
-)
+const suppressionColumns = ['id', 'email', 'reason', 'created_at'] as const
 
 const addressKey = { client_id: int, email_hash: text }
 
@@ -138,10 +137,6 @@ export const listErased = statement.all({ client_id: int, email_hashes: texts },
     .where('client_id', '=', p.client_id)
     .where(dialect.inList(sql.ref('email_hash'), p.email_hashes))
     .where('reason', '=', 'erased'),
-)
-
-export const deleteSuppression = statement.affected({ client_id: int, id: int }, (db, p) =>
-  db.deleteFrom('mailkeep_suppression').where('client_id', '=', p.client_id).where('id', '=', p.id),
 )
 
 export const deleteByAddress = statement.all({ client_id: int, email_key: text }, (db, p) =>

@@ -24,7 +24,7 @@ export { deleteSuppressionsOfClient } from './queries.ts'
  * @throws MailkeepError `validation_failed`
  */
 export async function listSuppressions(ctx: Context, query?: PageInput): Promise<Page<Suppression>> {
-  const read = (range: Range) => queries.listSuppressions(ctx, { client_id: ctx.clientId, ...range }, range)
+  const read = (range: Range) => queries.suppressions.list(ctx, { client_id: ctx.clientId, ...range }, range)
   return mapPage(await listPage(query, read), suppressionFrom)
 }
 
@@ -84,7 +84,7 @@ export async function suppress(
 export async function deleteSuppression(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('suppressionId', id)
-    if (!(await queries.deleteSuppression(tx, { client_id: tx.clientId, id }))) throw notFound('suppression')
+    if (!(await queries.suppressions.delete(tx, { client_id: tx.clientId, id }))) throw notFound('suppression')
     await audit(tx, 'suppression.deleted', id)
   })
 }

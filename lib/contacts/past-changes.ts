@@ -6,7 +6,8 @@ import { sql } from 'kysely'
 import type { Context, Tx } from '../context.ts'
 import { deleteRows } from '../jobs/batches.ts'
 import { deleteOlder } from '../jobs/operations.ts'
-import { int, ints, statement, time } from '../storage/statement.ts'
+import { deleteBefore } from '../storage/records.ts'
+import { int, ints, statement } from '../storage/statement.ts'
 import { dayMs } from '../time.ts'
 import { isOwn, markAllSubscribed } from './bulk-queries.ts'
 
@@ -43,11 +44,7 @@ export function keepUnsubscriptions(tx: Tx, ids: readonly number[]): void {
 
 export const deletePastChangesOfClient = deleteRows('mailkeep_past_change', 'client_id')
 
-const deleteOld = statement.affected(
-  { before: time, limit: int },
-  (_, p) => sql`delete from mailkeep_past_change where id in
-    (select id from mailkeep_past_change where at < ${p.before} limit ${p.limit})`,
-)
+const deleteOld = deleteBefore('mailkeep_past_change', 'at')
 
 /** Deletes changes of more than 90 days ago. */
 export async function deleteExpiredPastChanges(ctx: Context): Promise<void> {

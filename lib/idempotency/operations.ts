@@ -113,7 +113,7 @@ async function store(tx: Tx, key_hash: string, text: string, contact_ids: readon
 
 /** Deletes expired results, in batches. */
 export async function deleteExpiredResults(ctx: Context): Promise<void> {
-  const batch = { valid_since: validSince(ctx), now: now(ctx), limit: maxResultsPerBatch }
+  const batch = { before: validSince(ctx), now: now(ctx), limit: maxResultsPerBatch }
   await runBatches(ctx, (tx) => queries.deleteExpiredResults(tx, batch))
 }
 

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { batch, deleteRows } from '../jobs/batches.ts'
+import { deleteOldestBefore } from '../storage/records.ts'
 import { int, ints, statement, text, time } from '../storage/statement.ts'
 
 const answerKey = { client_id: int, key_hash: text }
@@ -41,12 +42,7 @@ export const deleteResult = statement({ id: int }, (db, p) =>
   db.deleteFrom('mailkeep_kept_answer').where('id', '=', p.id),
 )
 
-/** Deletes a batch of expired results. The oldest rows are selected by id, so that no index on the time is needed. */
-export const deleteExpiredResults = statement.affected(
-  { valid_since: time, now: time, limit: int },
-  (_, p) => sql`delete from mailkeep_kept_answer where created_at < ${p.valid_since} and id in
-    (select id from mailkeep_kept_answer where created_at <= ${p.now} order by id limit ${p.limit})`,
-)
+export const deleteExpiredResults = deleteOldestBefore('mailkeep_kept_answer', 'created_at')
 
 export const deleteResultsOfContact = statement.affected(
   batch,

@@ -42,7 +42,7 @@ export async function listIdentities(ctx: Context, query: IdentityQueryInput = {
 /** @throws MailkeepError `not_found` */
 export async function getIdentity(ctx: Context, id: number): Promise<Identity> {
   requireId('identityId', id)
-  const row = await queries.findIdentity(ctx, { client_id: ctx.clientId, id })
+  const row = await queries.identities.find(ctx, { client_id: ctx.clientId, id })
   if (!row) throw notFound('identity')
   return identityFrom(row)
 }
@@ -78,7 +78,7 @@ export async function addIdentity(ctx: Context, input: IdentityInput): Promise<I
 export async function removeIdentity(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('identityId', id)
-    if (!(await queries.deleteIdentity(tx, { client_id: tx.clientId, id }))) throw notFound('identity')
+    if (!(await queries.identities.delete(tx, { client_id: tx.clientId, id }))) throw notFound('identity')
     await audit(tx, 'identity.deleted', id)
   })
 }

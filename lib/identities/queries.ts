@@ -1,8 +1,9 @@
 import { deleteRows } from '../jobs/batches.ts'
+import { recordStatements } from '../storage/records.ts'
 import { int, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { IdentityStatus } from './schema.ts'
 
-const identityKey = { client_id: int, id: int }
+export const identities = recordStatements('mailkeep_identity')
 
 export const listIdentities = statement.range(
   { client_id: int, identity_status: word<IdentityStatus>() },
@@ -13,10 +14,6 @@ export const listIdentities = statement.range(
       .where('client_id', '=', p.client_id)
       .$if(byStatus, (q) => q.where('identity_status', '=', p.identity_status)),
   ['byStatus'],
-)
-
-export const findIdentity = statement(identityKey, (db, p) =>
-  db.selectFrom('mailkeep_identity').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
 )
 
 /** Inserts the identity. Returns undefined if the client already has the address. */
@@ -42,7 +39,7 @@ export const insertIdentity = statement(
 )
 
 export const updateStatus = statement(
-  { ...identityKey, identity_status: word<IdentityStatus>(), verified_at: nullable(time), updated_at: time },
+  { client_id: int, id: int, identity_status: word<IdentityStatus>(), verified_at: nullable(time), updated_at: time },
   (db, p) =>
     db
       .updateTable('mailkeep_identity')
@@ -50,10 +47,6 @@ export const updateStatus = statement(
       .where('client_id', '=', p.client_id)
       .where('id', '=', p.id)
       .returningAll(),
-)
-
-export const deleteIdentity = statement(identityKey, (db, p) =>
-  db.deleteFrom('mailkeep_identity').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('id'),
 )
 
 /** Lists the identities of all clients whose verification is not finished. */

@@ -24,7 +24,7 @@ const abandonedMs = 60_000
  */
 export async function getImport(ctx: Context, id: number): Promise<Import> {
   requireId('importId', id)
-  const row = await queries.findImport(ctx, { client_id: ctx.clientId, id })
+  const row = await queries.imports.find(ctx, { client_id: ctx.clientId, id })
   if (!row) throw notFound('import')
   return toImport(ctx, row)
 }
@@ -35,11 +35,11 @@ export async function getImport(ctx: Context, id: number): Promise<Import> {
  * @throws MailkeepError `validation_failed`
  */
 export async function listImports(ctx: Context, query?: PageInput): Promise<Page<Import>> {
-  const read = (range: Range) => queries.listImports(ctx, { client_id: ctx.clientId, ...range }, range)
+  const read = (range: Range) => queries.imports.list(ctx, { client_id: ctx.clientId, ...range }, range)
   return mapPage(await listPage(query, read, true), (row) => toImport(ctx, row))
 }
 
-type StoredImport = NonNullable<Awaited<ReturnType<typeof queries.findImport>>>
+type StoredImport = NonNullable<Awaited<ReturnType<typeof queries.imports.find>>>
 
 function toImport(ctx: Context, { row_count, seen_at, ...row }: StoredImport): Import {
   const isAbandoned = row.status === 'running' && msOf(seen_at) < ctx.clock() - abandonedMs

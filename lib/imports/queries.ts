@@ -1,7 +1,9 @@
-import { sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
+import { deleteOldestBefore, recordStatements } from '../storage/records.ts'
 import { bool, int, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { Import } from './schema.ts'
+
+export const imports = recordStatements('mailkeep_import')
 
 export const insertImport = statement.inserted(
   { client_id: int, list_id: nullable(int), dry_run: bool, started_at: time },
@@ -24,22 +26,6 @@ export const finishImport = statement.affected(
       .where('id', '=', id),
 )
 
-export const findImport = statement({ client_id: int, id: int }, (db, p) =>
-  db.selectFrom('mailkeep_import').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
-)
-
-export const listImports = statement.range({ client_id: int }, (db, p) =>
-  db.selectFrom('mailkeep_import').selectAll().where('client_id', '=', p.client_id),
-)
-
-/**
- * Deletes the oldest imports. Ids ascend with the time, so the table needs no index on `started_at`. Imports of the future
- * are passed over: the clock was set back since.
- */
-export const deleteOldImports = statement.affected(
-  { before: time, now: time, limit: int },
-  (_, p) => sql`delete from mailkeep_import where started_at < ${p.before} and id in
-    (select id from mailkeep_import where started_at <= ${p.now} order by id limit ${p.limit})`,
-)
+export const deleteOldImports = deleteOldestBefore('mailkeep_import', 'started_at')
 
 export const deleteImportsOfClient = deleteRows('mailkeep_import', 'client_id')

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Tx } from '../context.ts'
-import { int, ints, statement } from '../storage/statement.ts'
+import { int, statement } from '../storage/statement.ts'
 import { continueJob, done, type Job, type JobHandler, maxRowsPerBatch } from './operations.ts'
 
 /** The parameters of a statement that changes some of the rows of a target. */
@@ -57,14 +57,5 @@ export function deleteRows(table: string, column: string, key = 'id'): BatchStep
     batch,
     (_, p, dialect) => sql`${dialect.customPlan} delete from ${sql.table(table)} where (${identity}) in
       (select ${identity} from ${sql.table(table)} where ${sql.ref(column)} = ${p.target} limit ${p.limit})`,
-  )
-}
-
-/** Locks a client's rows by ascending id, so that they are not deleted before the transaction ends. */
-export function lockRows(table: string) {
-  return statement.all(
-    { client_id: int, ids: ints },
-    (_, p, dialect) => sql<{ id: number }>`select id from ${sql.table(table)}
-      where client_id = ${p.client_id} and ${dialect.inList(sql.ref('id'), p.ids)} order by id ${dialect.forUpdate}`,
   )
 }

@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import { deleteBefore } from '../storage/records.ts'
 import { int, json, nullable, statement, text, texts, time, word } from '../storage/statement.ts'
 import type { Tables } from '../storage/tables.ts'
 
@@ -103,8 +104,4 @@ export const findPending = statement({ client_id: int, kind: text, target_id: in
 )
 
 /** Deletes a batch of the jobs that finished before a time. */
-export const deleteFinished = statement.affected(
-  { before: time, limit: int },
-  (_, p) => sql`delete from mailkeep_job where id in
-    (select id from mailkeep_job where finished_at < ${p.before} limit ${p.limit})`,
-)
+export const deleteFinished = deleteBefore('mailkeep_job', 'finished_at')

@@ -35,14 +35,14 @@ export const listJobs: JobHandlers = {
  * @throws MailkeepError `validation_failed`
  */
 export async function listLists(ctx: Context, query?: PageInput): Promise<Page<List>> {
-  const page = await listPage(query, (range) => queries.listLists(ctx, { client_id: ctx.clientId, ...range }, range))
+  const page = await listPage(query, (range) => queries.lists.list(ctx, { client_id: ctx.clientId, ...range }, range))
   return mapPage(page, listFrom)
 }
 
 /** @throws MailkeepError `not_found` */
 export async function getList(ctx: Context, id: number): Promise<List> {
   requireId('listId', id)
-  const row = await queries.findList(ctx, { client_id: ctx.clientId, id })
+  const row = await queries.lists.find(ctx, { client_id: ctx.clientId, id })
   if (!row) throw notFound('list')
   return listFrom(row)
 }
@@ -55,12 +55,12 @@ export async function lockList(tx: Tx, id: number): Promise<void> {
 
 /** Locks those of the lists that exist, so that they are not deleted before this transaction ends. */
 export async function lockLists(tx: Tx, ids: readonly number[]): Promise<readonly { readonly id: number }[]> {
-  return ids.length === 0 ? [] : await queries.lockLists(tx, { client_id: tx.clientId, ids })
+  return ids.length === 0 ? [] : await queries.lists.lockAll(tx, { client_id: tx.clientId, ids })
 }
 
 /** Returns the client's lists among these ids, by id. */
 export async function findLists(ctx: Context, ids: readonly number[]): Promise<Map<number, List>> {
-  const rows = await queries.listListsByIds(ctx, { client_id: ctx.clientId, ids })
+  const rows = await queries.lists.findAll(ctx, { client_id: ctx.clientId, ids })
   return new Map(rows.map((row) => [row.id, listFrom(row)]))
 }
 
@@ -117,7 +117,7 @@ export async function deleteList(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     await lockList(tx, id)
     const topics = await queries.listTopicIds(tx, { list_id: id })
-    await queries.deleteList(tx, { client_id: tx.clientId, id })
+    await queries.lists.delete(tx, { client_id: tx.clientId, id })
     await audit(tx, 'list.deleted', id)
     await tx.local.onListDeleted(tx, id)
     const state: ClearedList = { topics: topics.map((topic) => topic.id) }

@@ -1,24 +1,9 @@
 import { sql } from 'kysely'
-import { deleteRows, lockRows } from '../jobs/batches.ts'
+import { deleteRows } from '../jobs/batches.ts'
+import { recordStatements } from '../storage/records.ts'
 import { bool, int, ints, nullable, statement, text, texts, time } from '../storage/statement.ts'
 
-export const listLists = statement.range({ client_id: int }, (db, p) =>
-  db.selectFrom('mailkeep_list').selectAll().where('client_id', '=', p.client_id),
-)
-
-export const findList = statement({ client_id: int, id: int }, (db, p) =>
-  db.selectFrom('mailkeep_list').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
-)
-
-export const lockLists = lockRows('mailkeep_list')
-
-export const listListsByIds = statement.all({ client_id: int, ids: ints }, (db, p, dialect) =>
-  db
-    .selectFrom('mailkeep_list')
-    .selectAll()
-    .where('client_id', '=', p.client_id)
-    .where(dialect.inList(sql.ref('id'), p.ids)),
-)
+export const lists = recordStatements('mailkeep_list')
 
 /** Returns the client's lists of these names, by ascending id. */
 export const listListsByNames = statement.all({ client_id: int, names: texts }, (db, p, dialect) =>
@@ -48,11 +33,6 @@ export const updateList = statement(
       .where('client_id', '=', p.client_id)
       .where('id', '=', p.id)
       .returningAll(),
-)
-
-/** Deletes the list. Its topics are deleted by cascade. */
-export const deleteList = statement({ client_id: int, id: int }, (db, p) =>
-  db.deleteFrom('mailkeep_list').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('id'),
 )
 
 export const listTopicIds = statement.all({ list_id: int }, (db, p) =>

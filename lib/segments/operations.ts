@@ -26,14 +26,16 @@ export { deleteSegmentsOfClient } from './queries.ts'
  * @throws MailkeepError `validation_failed`
  */
 export async function listSegments(ctx: Context, query?: PageInput): Promise<Page<Segment>> {
-  const page = await listPage(query, (range) => queries.listSegments(ctx, { client_id: ctx.clientId, ...range }, range))
+  const page = await listPage(query, (range) =>
+    queries.segments.list(ctx, { client_id: ctx.clientId, ...range }, range),
+  )
   return mapPage(page, segmentFrom)
 }
 
 /** @throws MailkeepError `not_found` */
 export async function getSegment(ctx: Context, id: number): Promise<Segment> {
   requireId('segmentId', id)
-  const row = await queries.findSegment(ctx, { client_id: ctx.clientId, id })
+  const row = await queries.segments.find(ctx, { client_id: ctx.clientId, id })
   if (!row) throw notFound('segment')
   return segmentFrom(row)
 }
@@ -50,7 +52,7 @@ export async function lockFiltersOfSegment(tx: Tx, id: number): Promise<SegmentF
 
 async function lockSegment(tx: Tx, id: number) {
   requireId('segmentId', id)
-  const row = await queries.lockSegment(tx, { client_id: tx.clientId, id })
+  const row = await queries.segments.lock(tx, { client_id: tx.clientId, id })
   if (!row) throw notFound('segment')
   return row
 }
@@ -105,7 +107,7 @@ export async function updateSegment(ctx: Context, id: number, input: SegmentChan
 export async function deleteSegment(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('segmentId', id)
-    if (!(await queries.deleteSegment(tx, { client_id: tx.clientId, id }))) throw notFound('segment')
+    if (!(await queries.segments.delete(tx, { client_id: tx.clientId, id }))) throw notFound('segment')
     await audit(tx, 'segment.deleted', id)
   })
 }

@@ -3,7 +3,7 @@ import type { Optional } from '../collections.ts'
 import { readJson } from '../json.ts'
 import { inputLimits } from '../limits.ts'
 import { closedObject, Name } from '../parse.ts'
-import { Id, type RecordFields, Time, Uuid } from '../record.ts'
+import { Id, type RecordFields, recordFrom, Time, Uuid } from '../record.ts'
 import type { Timestamp } from '../time.ts'
 import { type SegmentFiltersInput, segmentFilterFields } from './filters.ts'
 
@@ -49,12 +49,9 @@ export const segmentFields: RecordFields<Segment> = {
   created_at: Time,
 }
 
-export function segmentFrom(row: {
-  id: number
-  uuid: string
-  name: string
-  filters: string
-  created_at: string
-}): Segment {
-  return { ...row, filters: readJson(row.filters) }
+const recordOf = recordFrom(segmentFields)
+
+/** @param row The row, whose filters are JSON text. */
+export function segmentFrom(row: Omit<Segment, 'filters'> & { filters: string }): Segment {
+  return recordOf({ ...row, filters: readJson(row.filters) })
 }

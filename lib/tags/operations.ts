@@ -24,7 +24,7 @@ export const tagJobs: JobHandlers = { [clearTag]: inBatches(queries.deleteContac
  * @throws MailkeepError `validation_failed`
  */
 export async function listTags(ctx: Context, query?: PageInput): Promise<Page<Tag>> {
-  const page = await listPage(query, (range) => queries.listTags(ctx, { client_id: ctx.clientId, ...range }, range))
+  const page = await listPage(query, (range) => queries.tags.list(ctx, { client_id: ctx.clientId, ...range }, range))
   return mapPage(page, tagFrom)
 }
 
@@ -49,7 +49,7 @@ export async function updateTag(ctx: Context, id: number, input: TagInput): Prom
   return transact(ctx, async (tx) => {
     const key = { client_id: tx.clientId, id }
     requireId('tagId', id)
-    if (!(await queries.findTag(tx, key))) throw notFound('tag')
+    if (!(await queries.tags.find(tx, key))) throw notFound('tag')
     const name_key = fold(name)
     const holder = await queries.findTagByKey(tx, { client_id: tx.clientId, name_key })
     if (holder && holder.id !== id) throw nameTaken()
@@ -62,7 +62,7 @@ export async function updateTag(ctx: Context, id: number, input: TagInput): Prom
 
 /** Locks those of the tags that exist, so that they are not deleted before this transaction ends. */
 export async function lockTags(tx: Tx, ids: readonly number[]): Promise<void> {
-  if (ids.length > 0) await queries.lockTags(tx, { client_id: tx.clientId, ids })
+  if (ids.length > 0) await queries.tags.lockAll(tx, { client_id: tx.clientId, ids })
 }
 
 /**
@@ -74,7 +74,7 @@ export async function lockTags(tx: Tx, ids: readonly number[]): Promise<void> {
 export async function deleteTag(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('tagId', id)
-    if (!(await queries.deleteTag(tx, { client_id: tx.clientId, id }))) throw notFound('tag')
+    if (!(await queries.tags.delete(tx, { client_id: tx.clientId, id }))) throw notFound('tag')
     await audit(tx, 'tag.deleted', id)
     await tx.local.onTagDeleted(tx, id)
     await runInTwoPasses(tx, clearTag, { targetId: id })
@@ -83,7 +83,7 @@ export async function deleteTag(ctx: Context, id: number): Promise<void> {
 
 /** Returns the existing tags among these ids, by ascending id. */
 export async function findTags(ctx: Context, ids: readonly number[]): Promise<Tag[]> {
-  return (await queries.listTagsByIds(ctx, { client_id: ctx.clientId, ids })).map(tagFrom)
+  return (await queries.tags.findAll(ctx, { client_id: ctx.clientId, ids })).map(tagFrom)
 }
 
 /** Returns the tags of these names that exist, by the folded name. */

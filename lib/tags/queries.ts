@@ -1,29 +1,13 @@
 import { sql } from 'kysely'
-import { deleteRows, lockRows } from '../jobs/batches.ts'
-import { int, ints, statement, text, texts, time } from '../storage/statement.ts'
+import { deleteRows } from '../jobs/batches.ts'
+import { recordStatements } from '../storage/records.ts'
+import { int, statement, text, texts, time } from '../storage/statement.ts'
 
-export const listTags = statement.range({ client_id: int }, (db, p) =>
-  db.selectFrom('mailkeep_tag').selectAll().where('client_id', '=', p.client_id),
-)
-
-export const findTag = statement({ client_id: int, id: int }, (db, p) =>
-  db.selectFrom('mailkeep_tag').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
-)
+export const tags = recordStatements('mailkeep_tag')
 
 export const findTagByKey = statement({ client_id: int, name_key: text }, (db, p) =>
   db.selectFrom('mailkeep_tag').selectAll().where('client_id', '=', p.client_id).where('name_key', '=', p.name_key),
 )
-
-export const listTagsByIds = statement.all({ client_id: int, ids: ints }, (db, p, dialect) =>
-  db
-    .selectFrom('mailkeep_tag')
-    .selectAll()
-    .where('client_id', '=', p.client_id)
-    .where(dialect.inList(sql.ref('id'), p.ids))
-    .orderBy('id'),
-)
-
-export const lockTags = lockRows('mailkeep_tag')
 
 export const findTagsByKeys = statement.all({ client_id: int, name_keys: texts }, (db, p, dialect) =>
   db
@@ -51,10 +35,6 @@ export const renameTag = statement({ client_id: int, id: int, name: text, name_k
     .where('client_id', '=', p.client_id)
     .where('id', '=', p.id)
     .returningAll(),
-)
-
-export const deleteTag = statement({ client_id: int, id: int }, (db, p) =>
-  db.deleteFrom('mailkeep_tag').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('id'),
 )
 
 /** Removes a deleted tag from contacts. */

@@ -33,14 +33,14 @@ export async function listTopics(ctx: Context, listId: number, query?: PageInput
 /** @throws MailkeepError `not_found` */
 export async function getTopic(ctx: Context, id: number): Promise<Topic> {
   requireId('topicId', id)
-  const row = await queries.findTopic(ctx, { client_id: ctx.clientId, id })
+  const row = await queries.topics.find(ctx, { client_id: ctx.clientId, id })
   if (!row) throw notFound('topic')
   return topicFrom(row)
 }
 
 /** Returns those of the topics that still exist, by ascending id. */
 export async function findTopics(ctx: Context, ids: readonly number[]): Promise<Topic[]> {
-  return (await queries.listTopicsByIds(ctx, { client_id: ctx.clientId, ids })).map(topicFrom)
+  return (await queries.topics.findAll(ctx, { client_id: ctx.clientId, ids })).map(topicFrom)
 }
 
 /** Returns the topics of these lists of the client that have one of these names, by ascending id. */
@@ -84,7 +84,7 @@ export async function updateTopic(ctx: Context, id: number, input: TopicChangeIn
   const change = parse(TopicChange, input)
   return transact(ctx, async (tx) => {
     requireId('topicId', id)
-    const topic = await queries.lockTopic(tx, { client_id: tx.clientId, id })
+    const topic = await queries.topics.lock(tx, { client_id: tx.clientId, id })
     if (!topic) throw notFound('topic')
     const { name = topic.name, description = topic.description } = change
     await auditUpdate(tx, 'topic.updated', id, change)
@@ -100,7 +100,7 @@ export async function updateTopic(ctx: Context, id: number, input: TopicChangeIn
 export async function deleteTopic(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('topicId', id)
-    if (!(await queries.deleteTopic(tx, { client_id: tx.clientId, id }))) throw notFound('topic')
+    if (!(await queries.topics.delete(tx, { client_id: tx.clientId, id }))) throw notFound('topic')
     await audit(tx, 'topic.deleted', id)
     await runInTwoPasses(tx, clearTopic, { targetId: id })
   })

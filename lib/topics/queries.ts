@@ -1,24 +1,14 @@
 import { type RawBuilder, sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
 import type { Dialect } from '../storage/dialect.ts'
+import { recordStatements } from '../storage/records.ts'
 import { int, ints, nullable, statement, text, texts, time } from '../storage/statement.ts'
 import type { Topic } from './schema.ts'
 
+export const topics = recordStatements('mailkeep_topic')
+
 export const listTopics = statement.range({ client_id: int, list_id: int }, (db, p) =>
   db.selectFrom('mailkeep_topic').selectAll().where('client_id', '=', p.client_id).where('list_id', '=', p.list_id),
-)
-
-export const findTopic = statement({ client_id: int, id: int }, (db, p) =>
-  db.selectFrom('mailkeep_topic').selectAll().where('client_id', '=', p.client_id).where('id', '=', p.id),
-)
-
-export const listTopicsByIds = statement.all({ client_id: int, ids: ints }, (db, p, dialect) =>
-  db
-    .selectFrom('mailkeep_topic')
-    .selectAll()
-    .where('client_id', '=', p.client_id)
-    .where(dialect.inList(sql.ref('id'), p.ids))
-    .orderBy('id'),
 )
 
 /** Starts with the lists, so that it reads only their topics. SQLite could choose to read all topics of the client. */
@@ -39,16 +29,6 @@ export const listTopicsOfLists = statement.all(
   (_, p, dialect) => sql<Topic>`${topicsOf(p.list_ids, dialect)} order by t.id limit ${p.limit}`,
 )
 
-/** Locks the topic's row until the transaction ends. */
-export const lockTopic = statement({ client_id: int, id: int }, (db, p, dialect) =>
-  db
-    .selectFrom('mailkeep_topic')
-    .select(['name', 'description'])
-    .where('client_id', '=', p.client_id)
-    .where('id', '=', p.id)
-    .modifyEnd(dialect.forUpdate),
-)
-
 export const insertTopic = statement(
   { client_id: int, uuid: text, list_id: int, name: text, description: nullable(text), created_at: time },
   (db, row) => db.insertInto('mailkeep_topic').values(row).returningAll(),
@@ -61,10 +41,6 @@ export const updateTopic = statement({ client_id: int, id: int, name: text, desc
     .where('client_id', '=', p.client_id)
     .where('id', '=', p.id)
     .returningAll(),
-)
-
-export const deleteTopic = statement({ client_id: int, id: int }, (db, p) =>
-  db.deleteFrom('mailkeep_topic').where('client_id', '=', p.client_id).where('id', '=', p.id).returning('id'),
 )
 
 /** Deletes the subscriptions to a deleted topic. */
