@@ -145,9 +145,7 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
       const { id: contactId } = stored
       if (await saveChanges(tx, stored, texts, merged.attributes))
         state.events.push({ type: 'contact.updated', contactId })
-      const { tagged = [], untagged = [] } = tags ? await replaceTags(tx, contactId, tags) : {}
-      state.events.push(...tagEvents('contact.tagged', contactId, tagged))
-      state.events.push(...tagEvents('contact.untagged', contactId, untagged))
+      if (tags) state.events.push(...(await replaceTags(tx, contactId, tags)))
       state.results.set(operation.at, { status: 'updated', id: contactId })
     }
   },

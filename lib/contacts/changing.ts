@@ -84,7 +84,7 @@ export async function tagContact(ctx: Context, key: ContactKey, input: TagsInput
     const { id } = await lockContact(tx, key)
     const tagged = await addTags(tx, id, tags)
     if (tagged.length > 0) await requireAtMost(tx, 'tags', id)
-    return await finishChange(tx, id, tagEvents('contact.tagged', id, tagged))
+    return await finishChange(tx, id, tagged)
   })
 }
 

@@ -58,22 +58,8 @@ export async function finishChange(
     known ?? getContact(tx, id),
     events.length > 0 ? findEventEndpoints(tx) : [],
   ])
-  await raiseChanges(tx, endpoints, contact, events)
+  await raiseContactEvents(tx, endpoints, events, contact)
   return contact
-}
-
-/** Raises events of one contact, in their order. @param contact The contact as read after the last write. */
-export async function raiseChanges(
-  tx: Tx,
-  endpoints: EventEndpoints,
-  contact: Contact,
-  events: readonly ContactEvent[],
-): Promise<void> {
-  const wanted = events.filter(({ type }) => isWanted(tx, endpoints, type))
-  if (wanted.length === 0) return
-  for (const { type, ...occurrence } of await occurrencesOf(tx, wanted, [contact])) {
-    await raiseTo(tx, endpoints, type, occurrence)
-  }
 }
 
 /** Deletions are not here: each erasure writes its own entry. So do subscriptions to topics. */
@@ -108,72 +94,52 @@ export async function raiseDeleted(tx: Tx, contact: Pick<Contact, 'id' | 'uuid' 
   if (eventId !== undefined) await eraseEventLater(tx, eventId)
 }
 
-/** Raises the events of many contacts, by type. An unsubscribed contact that was added to a list raises none for it. */
+/**
+ * Raises events of contacts. Leaves out those of contacts, tags and topics that were deleted since. An unsubscribed contact
+ * that was added to a list raises none for it.
+ *
+ * @param known The endpoints, found before the change.
+ * @param only The contact, as read after the last write, if all events are of one. They are then raised in their order, and
+ *   otherwise by type.
+ */
 export async function raiseContactEvents(
   tx: Tx,
   known: EventEndpoints,
   events: readonly ContactEvent[],
+  only?: Contact,
 ): Promise<void> {
   // The first request for a confirmation creates the subscriber that mails it.
-  const hasRequests = events.some(({ type }) => type === 'contact.confirmation_requested')
+  const hasRequests = !only && events.some(({ type }) => type === 'contact.confirmation_requested')
   const endpoints = hasRequests ? await findEventEndpoints(tx) : known
   const wanted = events.filter(({ type }) => isWanted(tx, endpoints, type))
   if (wanted.length === 0) return
   const ids = distinct(wanted.map(({ contactId }) => contactId))
-  const contacts = (await listDocuments(tx, { ids })).map(contactFrom)
-  await raiseAllTo(tx, endpoints, await occurrencesOf(tx, wanted, contacts))
-}
-
-/** Returns the data of events. Leaves out those of contacts, tags and topics that were deleted since. */
-async function occurrencesOf(
-  tx: Tx,
-  events: readonly ContactEvent[],
-  contacts: readonly Contact[],
-): Promise<TypedOccurrence[]> {
-  const byId = mapById(contacts)
-  const tags = await recordsById(
-    events.map(({ tagId }) => tagId),
-    () => contacts.flatMap((contact) => contact.tags),
-    (ids) => findTags(tx, ids),
+  const contacts = only ? [only] : (await listDocuments(tx, { ids })).map(contactFrom)
+  const byId = new Map(contacts.map((contact) => [contact.id, contact]))
+  // What a contact has lost is not among its own tags and topics.
+  const tagsLost = distinct(wanted.flatMap(({ type, tagId }) => (type === 'contact.untagged' ? tagId! : [])))
+  const topicsLost = distinct(
+    wanted.flatMap(({ type, topicId }) => (type === 'contact.topic_unsubscribed' ? topicId! : [])),
   )
-  const topics = await recordsById(
-    events.map(({ topicId }) => topicId),
-    () => contacts.flatMap((contact) => contact.topics),
-    (ids) => findTopics(tx, ids),
-  )
+  const lostTags = tagsLost.length > 0 ? await findTags(tx, tagsLost) : []
+  const lostTopics = topicsLost.length > 0 ? await findTopics(tx, topicsLost) : []
   const occurrences: TypedOccurrence[] = []
-  for (const { type, contactId, list, tagId, topicId } of events) {
+  for (const { type, contactId, list, tagId, topicId } of wanted) {
     const contact = byId.get(contactId)
     if (!contact || (type === 'contact.subscribed' && contact.unsubscribed_at)) continue
-    const tag = tags.get(tagId!)
-    const topic = topics.get(topicId!)
+    const tag = tagId && (type === 'contact.untagged' ? lostTags : contact.tags).find(({ id }) => id === tagId)
+    const topics = type === 'contact.topic_unsubscribed' ? lostTopics : contact.topics
+    const topic = topicId && topics.find(({ id }) => id === topicId)
     if ((tagId && !tag) || (topicId && !topic)) continue
     const about =
       type === 'contact.confirmation_requested' ? confirmationOf(tx, contact, list!) : list && { list: plainList(list) }
     const data = { contact, ...about, ...(tag && { tag }), ...(topic && { topic }) }
     occurrences.push({ type, data, contactId })
   }
-  return occurrences
-}
-
-/** Returns the records of these ids: those that contacts have, and the others by `find`. */
-async function recordsById<T extends { id: number }>(
-  ids: readonly (number | undefined)[],
-  known: () => T[],
-  find: (ids: number[]) => Promise<T[]>,
-): Promise<Map<number, T>> {
-  const wanted = distinct(ids.filter((id) => id !== undefined))
-  if (wanted.length === 0) return new Map()
-  const records = mapById(known())
-  const missing = wanted.filter((id) => !records.has(id))
-  for (const record of missing.length > 0 ? await find(missing) : []) records.set(record.id, record)
-  return records
+  if (!only) return await raiseAllTo(tx, endpoints, occurrences)
+  for (const { type, ...occurrence } of occurrences) await raiseTo(tx, endpoints, type, occurrence)
 }
 
 function confirmationOf(tx: Tx, contact: Contact, list: List) {
   return { list: plainList(list), confirm_url: contactLink(tx, contact, 'confirm', list.id) }
-}
-
-function mapById<T extends { id: number }>(records: readonly T[]): Map<number, T> {
-  return new Map(records.map((record) => [record.id, record]))
 }

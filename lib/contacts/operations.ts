@@ -14,7 +14,7 @@ import { markAllUnsubscribed } from './bulk-queries.ts'
 import { type ContactKey, contactIdOf, lockContact, requireContact } from './contact-key.ts'
 import { clearContact } from './deletion.ts'
 import { requireMayConfirm } from './double-opt-in.ts'
-import { type ContactEvent, finishChange, raiseDeleted, tagEvents } from './events.ts'
+import { type ContactEvent, finishChange, raiseDeleted } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import { keepCreations, keepUnsubscriptions, subscribeAgain } from './past-changes.ts'
 import * as pending from './pending-queries.ts'
@@ -73,10 +73,8 @@ export async function updateContact(ctx: Context, id: ContactKey, input: Contact
   return transact(ctx, async (tx) => {
     const stored = await lockContact(tx, id)
     const updated = await saveChanges(tx, stored, texts, mergeAttributes(stored, attributes))
-    const { tagged = [], untagged = [] } = tags ? await replaceTags(tx, stored.id, tags) : {}
     const events: ContactEvent[] = updated ? [{ type: 'contact.updated', contactId: stored.id }] : []
-    events.push(...tagEvents('contact.tagged', stored.id, tagged))
-    events.push(...tagEvents('contact.untagged', stored.id, untagged))
+    if (tags) events.push(...(await replaceTags(tx, stored.id, tags)))
     return await finishChange(tx, stored.id, events)
   })
 }

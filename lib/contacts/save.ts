@@ -55,7 +55,7 @@ export async function saveContact(tx: Tx, fields: NewContact, reading?: Promise<
   const events: ContactEvent[] = []
   if (created) events.push({ type: 'contact.created', contactId: id })
   if (updated) events.push({ type: 'contact.updated', contactId: id })
-  events.push(...tagEvents('contact.tagged', id, tagged))
+  events.push(...tagged)
   if (list && joined) events.push({ type: 'contact.subscribed', contactId: id, list })
   if (asked) events.push({ type: 'contact.confirmation_requested', contactId: id, list })
   // A new contact is read only if it has a tag that is new too.
@@ -199,38 +199,34 @@ export function mergeAttributes(stored: StoredContact, changes: AttributeChanges
  *
  * @param options.known The tags that exist, read if they are not given.
  * @param options.created Whether the contact is new. Otherwise the database finds out which tags it did not have.
- * @returns The ids of the tags that the contact got.
+ * @returns The events of the tags that the contact got.
  */
 export async function addTags(
   tx: Tx,
-  contact_id: number,
+  contactId: number,
   names: readonly string[],
   { known, created = false }: { known?: ReadonlyMap<string, Tag>; created?: boolean } = {},
-): Promise<readonly number[]> {
+): Promise<ContactEvent[]> {
   if (names.length === 0) return []
-  const tag_ids = [...(await ensureTags(tx, names, known)).values()]
-  const inserted = insertTags(tx, contact_id, tag_ids)
-  if (!created) return await inserted
-  tx.transaction.defer(inserted)
-  return tag_ids
+  const tagIds = [...(await ensureTags(tx, names, known)).values()]
+  const rows = tagIds.map((tag_id) => ({ client_id: tx.clientId, contact_id: contactId, tag_id }))
+  const inserted = queries.insertContactTags(tx, rows)
+  if (created) tx.transaction.defer(inserted)
+  return tagEvents('contact.tagged', contactId, created ? tagIds : await inserted)
 }
 
-/** Replaces the contact's tags. The tag limit needs no check, because the input was validated. */
-export async function replaceTags(
-  tx: Tx,
-  contact_id: number,
-  names: readonly string[],
-): Promise<{ tagged: readonly number[]; untagged: readonly number[] }> {
+/** Replaces the contact's tags, and returns the events. The tag limit needs no check, because the input was validated. */
+export async function replaceTags(tx: Tx, contact_id: number, names: readonly string[]): Promise<ContactEvent[]> {
   const tag_ids = [...(await ensureTags(tx, names)).values()]
   const removed = await queries.deleteOtherContactTags(tx, { contact_id, tag_ids })
-  const tagged = tag_ids.length > 0 ? await insertTags(tx, contact_id, tag_ids) : []
-  return { tagged, untagged: removed.map(({ tag_id }) => tag_id) }
-}
-
-/** @returns The ids of the tags that the contact did not have. */
-function insertTags(tx: Tx, contact_id: number, tag_ids: readonly number[]): Promise<number[]> {
-  return queries.insertContactTags(
-    tx,
-    tag_ids.map((tag_id) => ({ client_id: tx.clientId, contact_id, tag_id })),
-  )
+  const rows = tag_ids.map((tag_id) => ({ client_id: tx.clientId, contact_id, tag_id }))
+  const tagged = rows.length > 0 ? await queries.insertContactTags(tx, rows) : []
+  return [
+    ...tagEvents('contact.tagged', contact_id, tagged),
+    ...tagEvents(
+      'contact.untagged',
+      contact_id,
+      removed.map(({ tag_id }) => tag_id),
+    ),
+  ]
 }
