@@ -2,19 +2,16 @@ import pg from 'pg'
 import { invalid } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { checkOptions } from '../option-schemas.ts'
-import { type Database, type DatabaseSource, noLiveness, selfMaintained } from './database.ts'
+import { type Database, type DatabaseSource, noLiveness } from './database.ts'
 import { migrate } from './migrate.ts'
 import { postgresMigrations } from './migrations/postgres.ts'
-import { Connections, connectionLimits, Reader } from './postgres/connections.ts'
+import { Connections, connectionLimits } from './postgres/connections.ts'
 import { copyRows } from './postgres/copy.ts'
-import { dialect } from './postgres/dialect.ts'
+import { databaseOn } from './postgres/database.ts'
 import type { DriverPool, PostgresPool, SignalClient } from './postgres/driver.ts'
-import { within } from './postgres/host-transaction.ts'
 import { inspect, type ServerReport } from './postgres/inspect.ts'
 import { Notifications } from './postgres/notifications.ts'
-import { ensureSearchIndex } from './postgres/search-index.ts'
 import { cannotOpen, prepareServer, requireSettings, settingsMark } from './postgres/server.ts'
-import { Writes } from './postgres/writes.ts'
 import type { CopyProgress, RowSource } from './row-source.ts'
 
 export type { PostgresPool } from './postgres/driver.ts'
@@ -129,35 +126,18 @@ async function open(source: string | PostgresPool, options: PostgresOptions, log
     throw cannotOpen(error)
   }
   logger.debug({ schema: options.schema }, 'database opened')
-  return databaseOn(own ? new pg.Pool(settings) : source, own, notifications, logger, !options.pooler)
-}
-
-function databaseOn(
-  pool: PostgresPool,
-  own: boolean,
-  notifications: Notifications,
-  logger: Logger,
-  prepare: boolean,
-): Database {
-  const connections = new Connections(pool as unknown as DriverPool, logger, prepare)
-  const reader = new Reader(connections)
-  const writes = new Writes(connections, logger)
-  const database: Database = {
-    dialect,
+  const pool = own ? new pg.Pool(settings) : source
+  const connections = new Connections(pool as unknown as DriverPool, logger, !options.pooler)
+  return databaseOn(connections, logger, {
     clock: notifications.clock.now,
-    search: { ...selfMaintained, create: ({ idle }) => ensureSearchIndex(reader, writes, logger, idle) },
     changes: notifications,
-    liveness: prepare ? notifications.locks : noLiveness,
-    read: (query) => reader.run(query),
-    transaction: (work, options) => writes.transaction(work, options),
-    within: (handle) => within(database, handle),
+    liveness: options.pooler ? noLiveness : notifications.locks,
     figures: () => ({ pool: { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount } }),
     async close() {
       await connections.close(own)
       await notifications.close()
     },
-  }
-  return database
+  })
 }
 
 /** Settings of mailkeep's connections. They override the role's defaults. */

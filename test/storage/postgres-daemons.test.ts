@@ -6,7 +6,7 @@ import pg from 'pg'
 import { createMailkeep, isMailkeepError, type Mailkeep, type MailkeepOptions } from '../../lib/index.ts'
 import { silent } from '../../lib/logger.ts'
 import { plainQuery } from '../../lib/storage/connection.ts'
-import { Connections, Reader } from '../../lib/storage/postgres/connections.ts'
+import { Connections, readerOn } from '../../lib/storage/postgres/connections.ts'
 import { SharedClock } from '../../lib/storage/postgres/shared-clock.ts'
 import { Writes } from '../../lib/storage/postgres/writes.ts'
 import { type PostgresOptions, postgres } from '../../lib/storage/postgres.ts'
@@ -313,7 +313,7 @@ onPostgres('a PostgreSQL outage', () => {
     const pool = new pg.Pool({ connectionString: through(await databaseUrl(), proxy.port), max: 2 })
     const connections = new Connections(pool, silent, true, { waiting: 10, waitMs: 300, answerMs: 200 })
     t.after(() => connections.close(true))
-    const [reader, writes] = [new Reader(connections), new Writes(connections, silent)]
+    const [reader, writes] = [readerOn(connections), new Writes(connections, silent)]
     const one = plainQuery('select 1 as one')
     await reader.run(one)
     proxy.mute()
@@ -334,7 +334,7 @@ onPostgres('a PostgreSQL outage', () => {
     const pool = new pg.Pool({ connectionString: await databaseUrl(), max: 1 })
     const connections = new Connections(pool, silent, true, { waiting: 2, waitMs: 2000, answerMs: 2000 })
     t.after(() => connections.close(true))
-    const reader = new Reader(connections)
+    const reader = readerOn(connections)
     const sleeping = plainQuery('select pg_sleep(0.1)')
     const results = await Promise.allSettled([1, 2, 3, 4, 5].map(() => reader.run(sleeping)))
     assert.deepEqual(

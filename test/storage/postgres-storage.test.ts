@@ -7,7 +7,7 @@ import pg from 'pg'
 import { createMailkeep, type DatabaseSource, isMailkeepError, type Mailkeep } from '../../lib/index.ts'
 import { silent } from '../../lib/logger.ts'
 import { plainQuery } from '../../lib/storage/connection.ts'
-import { Connections, Reader } from '../../lib/storage/postgres/connections.ts'
+import { Connections, readerOn } from '../../lib/storage/postgres/connections.ts'
 import { postgres } from '../../lib/storage/postgres.ts'
 import type { Work } from '../../lib/storage/transaction.ts'
 import { databaseUrl, onPostgres, openPostgres, queryOnce, test } from '../support/databases.ts'
@@ -251,7 +251,7 @@ onPostgres('connections to PostgreSQL', () => {
     const pool = new pg.Pool({ connectionString: await databaseUrl(), max: 1 })
     const connections = new Connections(pool, silent, true, { waiting: 10, waitMs: 200, answerMs: 30_000 })
     t.after(() => connections.close(true))
-    const reader = new Reader(connections)
+    const reader = readerOn(connections)
     const lock = await lockElsewhere(t, 4711)
     const long = reader.run(plainQuery('select pg_advisory_lock(4711)'))
     await assert.rejects(reader.run(plainQuery('select 1')), unavailable)
@@ -281,7 +281,7 @@ onPostgres('connections to PostgreSQL', () => {
   test('that the server ends while they are being closed cause no error', async () => {
     const pool = new pg.Pool({ connectionString: await databaseUrl() })
     const connections = new Connections(pool, silent, true)
-    await new Reader(connections).run(plainQuery('select 1'))
+    await readerOn(connections).run(plainQuery('select 1'))
     await connections.close(true)
     pool.emit('error', new Error('terminating connection due to administrator command'), {} as never) // else it throws
   })

@@ -5,6 +5,7 @@ import { closed, MailkeepError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import { inTime } from '../../time-limit.ts'
 import type { Connection, Query } from '../connection.ts'
+import type { Database } from '../database.ts'
 import { destroyed } from '../kysely-connection.ts'
 import { DatabaseError, sqlStateOf, toMailkeepError } from './database-errors.ts'
 import { customPlanMark } from './dialect.ts'
@@ -209,23 +210,19 @@ export class Connections {
   }
 }
 
-/** Reads committed rows. Retries a read whose connection was lost. */
-export class Reader implements Connection {
-  readonly #connections: Connections
-
-  constructor(connections: Connections) {
-    this.#connections = connections
-  }
-
-  async run<R>(query: Query): Promise<QueryResult<R>> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#connections.use((session) => session.run<R>(query))
-      } catch (error) {
-        const canRetry = error instanceof DatabaseError && (error.kind === 'lost' || error.kind === 'stale')
-        if (!canRetry || attempt >= maxReadAttempts) throw toMailkeepError(error)
+/** Returns a connection that reads committed rows. It retries a read whose connection was lost. */
+export function readerOn(connections: Connections): { readonly run: Database['read'] } {
+  return {
+    async run<R>(query: Query): Promise<QueryResult<R>> {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await connections.use((session) => session.run<R>(query))
+        } catch (error) {
+          const canRetry = error instanceof DatabaseError && (error.kind === 'lost' || error.kind === 'stale')
+          if (!canRetry || attempt >= maxReadAttempts) throw toMailkeepError(error)
+        }
       }
-    }
+    },
   }
 }
 

@@ -1,15 +1,13 @@
 import { CompiledQuery, type Kysely } from 'kysely'
 import { pollingFeed } from '../change-feed.ts'
 import { plainQuery } from '../connection.ts'
-import { type Database, type DatabaseSource, noLiveness, selfMaintained } from '../database.ts'
+import { type DatabaseSource, noLiveness } from '../database.ts'
 import { type ReservedConnection, reserve } from '../kysely-connection.ts'
 import { postgresMigrations } from '../migrations/postgres.ts'
-import { Connections, Reader } from './connections.ts'
-import { dialect } from './dialect.ts'
+import { Connections } from './connections.ts'
+import { databaseOn } from './database.ts'
 import type { DriverPool, DriverQuery, DriverResult, PooledClient } from './driver.ts'
-import { queryPlainRows, within } from './host-transaction.ts'
-import { ensureSearchIndex } from './search-index.ts'
-import { Writes } from './writes.ts'
+import { queryPlainRows } from './host-transaction.ts'
 
 /** Poll interval for commits of other processes, because Kysely has no LISTEN. */
 const pollIntervalMs = 200
@@ -21,24 +19,16 @@ export function openPostgresThrough(kysely: Kysely<unknown>, own: boolean): Data
     migrations: postgresMigrations,
     async open(logger) {
       const connections = new Connections(new KyselyPool(kysely), logger, false)
-      const reader = new Reader(connections)
-      const writes = new Writes(connections, logger)
-      const database: Database = {
-        dialect,
+      return databaseOn(connections, logger, {
         clock: Date.now,
-        search: { ...selfMaintained, create: ({ idle }) => ensureSearchIndex(reader, writes, logger, idle) },
         changes: pollingFeed(async () => Math.floor(performance.now() / pollIntervalMs)),
         liveness: noLiveness,
-        read: (query) => reader.run(query),
-        transaction: (work, options) => writes.transaction(work, options),
-        within: (handle) => within(database, handle),
         figures: () => ({}),
         async close() {
           await connections.close(false)
           if (own) await kysely.destroy()
         },
-      }
-      return database
+      })
     },
   }
 }

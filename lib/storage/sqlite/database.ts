@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers'
 import type { Logger } from '../../logger.ts'
 import { nextTurn } from '../../time.ts'
 import { pollingFeed } from '../change-feed.ts'
-import { type Database, noLiveness, type SearchIndex } from '../database.ts'
+import { type Database, noLiveness } from '../database.ts'
 import { withinHostTransaction } from '../host-transaction.ts'
 import { connectionOfTransaction } from '../kysely-connection.ts'
 import { Compaction } from './compaction.ts'
@@ -16,7 +16,7 @@ import type { ProcessLocks } from './liveness.ts'
 import { PreparedConnection } from './prepared-connection.ts'
 import { Reader, retryWhileLocked } from './reader.ts'
 import { searchIndexer } from './search-index.ts'
-import { isScattered, purgeSearch } from './search-purge.ts'
+import { searchIndexOn } from './search-purge.ts'
 
 interface Opened {
   readonly writer: SqliteHandle
@@ -47,7 +47,7 @@ export async function databaseOn({ writer, reader, ownHandles, file, locks, logg
   const database: Database = {
     dialect,
     clock: Date.now,
-    search: searchIndex(reads, indexSearch, reader === writer ? undefined : new Compaction(group, writer)),
+    search: searchIndexOn(reads, indexSearch, reader === writer ? undefined : new Compaction(group, writer)),
     changes: pollingFeed(
       oncePerTurn(async () => {
         reads.refuseClosed()
@@ -78,22 +78,6 @@ export async function databaseOn({ writer, reader, ownHandles, file, locks, logg
     },
   }
   return database
-}
-
-/** @param compaction Undefined for a database in memory. */
-function searchIndex(reads: Reader, update: SearchIndex['update'], compaction: Compaction | undefined): SearchIndex {
-  return {
-    keepsErasedTexts: true,
-    create: async () => {}, // a migration does it
-    update,
-    async purge(connection, progress) {
-      const next = await purgeSearch(connection, progress)
-      if (next === undefined) compaction?.request()
-      return next
-    },
-    isScattered: () => isScattered(reads),
-    compact: async (nowMs) => compaction?.run(nowMs),
-  }
 }
 
 /** Shares one result between all callers in the same turn of the event loop. */

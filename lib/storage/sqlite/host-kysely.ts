@@ -11,7 +11,7 @@ import { errorMapper, isLocked, isOfPostgres } from './database-errors.ts'
 import { hostDialect } from './dialect.ts'
 import { GroupCommit, type GroupTarget, groupLimits, lockedTooLong } from './group.ts'
 import { searchIndexer } from './search-index.ts'
-import { isScattered, purgeSearch } from './search-purge.ts'
+import { searchIndexOn } from './search-purge.ts'
 
 const begin = plainQuery('begin immediate')
 const foreignKeys = plainQuery('pragma foreign_keys')
@@ -36,14 +36,7 @@ export function openSqliteThrough(kysely: Kysely<unknown>, own: boolean): Databa
       const database: Database = {
         dialect: hostDialect,
         clock: Date.now,
-        search: {
-          keepsErasedTexts: true,
-          create: async () => {},
-          update: indexSearch,
-          purge: purgeSearch,
-          isScattered: () => isScattered(reader),
-          compact: async () => {}, // the file is the host's
-        },
+        search: searchIndexOn(reader, indexSearch, undefined),
         changes: pollingFeed(async () => (await reader.run<{ version: number }>(version)).rows[0]!.version),
         liveness: noLiveness,
         read: (query) => reader.run(query),

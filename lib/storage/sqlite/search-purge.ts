@@ -1,5 +1,7 @@
 import type { CompiledQuery } from 'kysely'
 import { type Connection, plainQuery } from '../connection.ts'
+import type { SearchIndex } from '../database.ts'
+import type { Compaction } from './compaction.ts'
 import { mergeSegments, segmentsPerMerge } from './search-index.ts'
 
 /** Each statement of a step writes one leaf of the index. After many deletions it reads far more than it writes. */
@@ -20,6 +22,26 @@ const countChanges = plainQuery('select total_changes() as count')
 
 const listSegments = plainQuery('select count(*) as leaves from mailkeep_search_idx group by segid')
 
+/** @param compaction Undefined for a database in memory, and for a file of the host. */
+export function searchIndexOn(
+  reads: Connection,
+  update: SearchIndex['update'],
+  compaction: Compaction | undefined,
+): SearchIndex {
+  return {
+    keepsErasedTexts: true,
+    create: async () => {}, // a migration does it
+    update,
+    async purge(connection, progress) {
+      const next = await purgeSearch(connection, progress)
+      if (next === undefined) compaction?.request()
+      return next
+    },
+    isScattered: () => isScattered(reads),
+    compact: async (nowMs) => compaction?.run(nowMs),
+  }
+}
+
 /**
  * Runs one step of a purge, as SQLite documents it: 'merge' with a negative number of leaves once, then with a positive
  * one until nothing changes. It merges all segments that exist when it begins into one. The merge drops deleted texts
@@ -28,7 +50,7 @@ const listSegments = plainQuery('select count(*) as leaves from mailkeep_search_
  * @param progress The result of the step before; undefined begins a purge.
  * @returns undefined when the purge is complete.
  */
-export async function purgeSearch(connection: Connection, progress?: number): Promise<number | undefined> {
+async function purgeSearch(connection: Connection, progress?: number): Promise<number | undefined> {
   if (progress === undefined) await begin(connection)
   const beganMs = performance.now()
   for (let leaves = 0; leaves < step.maxLeaves && performance.now() - beganMs < step.maxMs; leaves++) {
@@ -67,7 +89,7 @@ async function totalChanges(connection: Connection): Promise<number> {
 }
 
 /** Whether at least a quarter of the index is outside its largest segment. Searches read every segment. */
-export async function isScattered(connection: Connection): Promise<boolean> {
+async function isScattered(connection: Connection): Promise<boolean> {
   const leaves = await leavesOfSegments(connection)
   const all = leaves.reduce((total, count) => total + count, 0)
   return all >= minScatteredLeaves && all - Math.max(...leaves) > all / 4
