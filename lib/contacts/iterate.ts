@@ -1,8 +1,7 @@
 import { type AbortInput, abortField } from '../abort.ts'
 import type { Context } from '../context.ts'
-import { inputLimits } from '../limits.ts'
 import { closedObject, parse } from '../parse.ts'
-import { listPageOfDocuments } from './listing.ts'
+import { pagesOfDocuments } from './listing.ts'
 import { type Contact, type ContactFiltersInput, contactFrom, filterFields } from './schema.ts'
 
 /** Filters of the contacts, and a signal that stops the iteration. */
@@ -23,18 +22,10 @@ export async function* iterateContacts(
   query: IterateInput = {},
 ): AsyncGenerator<Contact, void, undefined> {
   const { signal, ...filters } = parse(IterateQuery, query)
-  let cursor: string | undefined
-  do {
-    signal?.throwIfAborted()
-    const page = await listPageOfDocuments(
-      ctx,
-      { ...filters, per_page: inputLimits.pageRecords, cursor },
-      inputLimits.exportBytes,
-    )
-    for (const document of page.data) {
+  for await (const documents of pagesOfDocuments(ctx, filters, signal)) {
+    for (const document of documents) {
       signal?.throwIfAborted()
       yield contactFrom({ document })
     }
-    cursor = page.meta.next_cursor ?? undefined
-  } while (cursor !== undefined)
+  }
 }

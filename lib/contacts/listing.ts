@@ -36,7 +36,7 @@ export function listContactsJson(ctx: Context, query?: ContactQueryInput): Promi
 }
 
 /** @param maxBytes Maximum size of the page, except that a page always has at least one contact. */
-export async function listPageOfDocuments(
+async function listPageOfDocuments(
   ctx: Context,
   query: ContactQueryInput = {},
   maxBytes: number,
@@ -50,6 +50,22 @@ export async function listPageOfDocuments(
   }
   const { list } = await planListing(ctx, filters)
   return await readPageOf(page, list, (rows) => documentsOf(ctx, rows, maxBytes))
+}
+
+/** Returns the documents of all pages. Reads one page per query, so that other work can run in between. */
+export async function* pagesOfDocuments(
+  ctx: Context,
+  filters: ContactFiltersInput,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<string[]> {
+  let cursor: string | undefined
+  do {
+    signal?.throwIfAborted()
+    const query = { ...filters, per_page: inputLimits.pageRecords, cursor }
+    const { data, meta } = await listPageOfDocuments(ctx, query, inputLimits.exportBytes)
+    yield data
+    cursor = meta.next_cursor ?? undefined
+  } while (cursor !== undefined)
 }
 
 /** The contact with the address of a filter, with its document: one statement instead of two. */

@@ -1,15 +1,11 @@
 import * as v from 'valibot'
 import { type AbortInput, abortField } from '../../abort.ts'
 import type { Context } from '../../context.ts'
-import { inputLimits } from '../../limits.ts'
 import { closedObject, parse, QueryBoolean } from '../../parse.ts'
-import { listPageOfDocuments } from '../listing.ts'
+import { pagesOfDocuments } from '../listing.ts'
 import { type Contact, type ContactFiltersInput, contactFields, contactFrom, filterFields } from '../schema.ts'
 import { cellOfNames, defused, quoted } from './csv.ts'
 import { type Format, formatField } from './row.ts'
-
-/** Reads one page per query, so that other work can run between pages. */
-const per_page = inputLimits.pageRecords
 
 const columns = Object.keys(contactFields) as (keyof Contact)[]
 
@@ -40,14 +36,10 @@ export async function* exportContacts(ctx: Context, query: ExportInput): AsyncGe
   const { format, raw, signal, ...filters } = parse(ExportQuery, query)
   const textOf = format === 'csv' ? csvOf(raw) : ndjsonOf
   let head = format === 'csv' ? csvHeader : ''
-  let cursor: string | undefined
-  do {
-    signal?.throwIfAborted()
-    const { data, meta } = await listPageOfDocuments(ctx, { ...filters, per_page, cursor }, inputLimits.exportBytes)
-    yield head + textOf(data)
+  for await (const documents of pagesOfDocuments(ctx, filters, signal)) {
+    yield head + textOf(documents)
     head = ''
-    cursor = meta.next_cursor ?? undefined
-  } while (cursor !== undefined)
+  }
 }
 
 function ndjsonOf(documents: readonly string[]): string {
