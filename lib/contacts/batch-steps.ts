@@ -16,9 +16,8 @@ import * as bulk from './bulk-queries.ts'
 import { needsConfirmation } from './double-opt-in.ts'
 import { auditEvents, type ContactEvent, raiseContactEvents, tagEvents } from './events.ts'
 import { tooMany } from './limits.ts'
-import { eraseContact } from './operations.ts'
+import { eraseContact, leaveList } from './operations.ts'
 import { subscribeAgain } from './past-changes.ts'
-import * as pending from './pending-queries.ts'
 import * as queries from './queries.ts'
 import { mergeAttributes, replaceTags, saveChanges } from './save.ts'
 
@@ -178,19 +177,10 @@ const kinds: Readonly<Record<BatchOperationName, Run>> = {
   },
   async remove_from_list(tx, state, operations) {
     for (const { key, lists } of operations) {
-      const { id: contactId } = state.stored.get(key)!
-      for (const list_id of lists) {
-        const membership = { contact_id: contactId, list_id }
-        const list = state.lists.get(list_id)!
-        await pending.deleteRequest(tx, membership)
-        if ((await queries.deleteMembership(tx, membership)) > 0) {
-          state.events.push({ type: 'contact.list_removed', contactId, list })
-          state.changes.push({ type: 'list_left', contactId, listId: list_id })
-        }
-        for (const { topic_id } of await queries.deleteListSubscriptions(tx, membership)) {
-          state.events.push({ type: 'contact.topic_unsubscribed', contactId, topicId: topic_id })
-          state.changes.push({ type: 'topic_unsubscribed', contactId, topicId: topic_id })
-        }
+      for (const listId of lists) {
+        const { changes, events } = await leaveList(tx, state.stored.get(key)!.id, state.lists.get(listId)!)
+        state.changes.push(...changes)
+        state.events.push(...events)
       }
     }
     finish(state, operations)

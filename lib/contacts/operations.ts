@@ -1,11 +1,12 @@
 import { audit } from '../audit/operations.ts'
-import { listHistory, recordHistory } from '../consent/history.ts'
+import { type Change, listHistory, recordHistory } from '../consent/history.ts'
 import type { HistoryEntry } from '../consent/schema.ts'
 import { forgetAddress } from '../consent/suppressions.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { runInTwoPasses } from '../jobs/operations.ts'
 import { getList } from '../lists/operations.ts'
+import type { List } from '../lists/schema.ts'
 import type { Page, PageInput } from '../page.ts'
 import { parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -125,19 +126,27 @@ export async function removeContactFromList(ctx: Context, listId: number, contac
   return transact(ctx, async (tx) => {
     const list = await getList(tx, listId)
     const { id } = await lockContact(tx, contactId)
-    const membership = { contact_id: id, list_id: list.id }
-    const wasMember = (await queries.deleteMembership(tx, membership)) > 0
-    await pending.deleteRequest(tx, membership)
-    const left = await queries.deleteListSubscriptions(tx, membership)
-    const topicIds = left.map(({ topic_id }) => topic_id).sort((a, b) => a - b)
-    await recordHistory(tx, [
-      ...(wasMember ? [{ contactId: id, type: 'list_left' as const, listId: list.id }] : []),
-      ...topicIds.map((topicId) => ({ contactId: id, type: 'topic_unsubscribed' as const, topicId })),
-    ])
-    const events: ContactEvent[] = wasMember ? [{ type: 'contact.list_removed', contactId: id, list }] : []
-    for (const topicId of topicIds) events.push({ type: 'contact.topic_unsubscribed', contactId: id, topicId })
+    const { changes, events } = await leaveList(tx, id, list)
+    await recordHistory(tx, changes)
     return await finishChange(tx, id, events)
   })
+}
+
+/** Removes a contact from a list and its topics. Returns what changed, for the caller to record and raise. */
+export async function leaveList(tx: Tx, contactId: number, list: List) {
+  const membership = { contact_id: contactId, list_id: list.id }
+  const [changes, events]: [Change[], ContactEvent[]] = [[], []]
+  await pending.deleteRequest(tx, membership)
+  if ((await queries.deleteMembership(tx, membership)) > 0) {
+    changes.push({ type: 'list_left', contactId, listId: list.id })
+    events.push({ type: 'contact.list_removed', contactId, list })
+  }
+  const left = await queries.deleteListSubscriptions(tx, membership)
+  for (const topicId of left.map(({ topic_id }) => topic_id).sort((a, b) => a - b)) {
+    changes.push({ type: 'topic_unsubscribed', contactId, topicId })
+    events.push({ type: 'contact.topic_unsubscribed', contactId, topicId })
+  }
+  return { changes, events }
 }
 
 /**
