@@ -19,17 +19,8 @@ export const rolesText =
   '`viewer` reads, `member` also writes contacts, tags, lists, topics, segments, suppressions and drafts of newsletters, `admin` may do everything.'
 
 /** A token as listings show it. The token itself is not stored. */
-export interface Token {
-  id: number
+export interface Token extends ClientToken {
   client_id: number
-  /** A label for people; null when none was given. */
-  name: string | null
-  role: Role
-  created_at: Timestamp
-  /** Null when it is valid until it is revoked. */
-  expires_at: Timestamp | null
-  /** To the minute; null before the first use. */
-  last_used_at: Timestamp | null
   /** Null when it is not revoked. */
   revoked_at: Timestamp | null
 }
