@@ -29,9 +29,8 @@ const insertMigration = statement({ name: text, applied_at: time }, (db, row) =>
  * @throws MailkeepError `conflict`: a newer version has migrated the database.
  */
 export async function migrate(storage: Database, migrations: readonly Migration[], now: Clock): Promise<void> {
-  if (!(await findTable({ storage }, { name: 'mailkeep_migration' }))) await createTable(storage)
-  const applied = new Set((await listMigrations({ storage }, {})).map(({ name }) => name))
-  refuseNewer(applied, migrations)
+  const applied = await listApplied(storage, migrations)
+  if (applied.size === 0) await createTable(storage)
   for (const migration of migrations) {
     if (!applied.has(migration.name)) await apply(storage, migration, now)
   }
@@ -43,9 +42,7 @@ export async function migrate(storage: Database, migrations: readonly Migration[
  * @throws MailkeepError `conflict`: it lacks some, or a newer version has migrated it.
  */
 export async function requireMigrated(storage: Database, migrations: readonly Migration[]): Promise<void> {
-  const exists = await findTable({ storage }, { name: 'mailkeep_migration' })
-  const applied = new Set(exists ? (await listMigrations({ storage }, {})).map(({ name }) => name) : [])
-  refuseNewer(applied, migrations)
+  const applied = await listApplied(storage, migrations)
   const missing = migrations.filter(({ name }) => !applied.has(name)).map(({ name }) => name)
   if (missing.length === 0) return
   throw new MailkeepError(
@@ -66,10 +63,13 @@ function createTable(storage: Database): Promise<void> {
   return storage.transaction(async (transaction) => void (await transaction.run(create)), { exclusive: true })
 }
 
-function refuseNewer(applied: ReadonlySet<string>, migrations: readonly Migration[]) {
+/** Lists the migrations that the database has. @throws MailkeepError `conflict`: a newer version has migrated it. */
+async function listApplied(storage: Database, migrations: readonly Migration[]): Promise<Set<string>> {
+  const exists = await findTable({ storage }, { name: 'mailkeep_migration' })
+  const applied = exists ? (await listMigrations({ storage }, {})).map(({ name }) => name) : []
   const known = new Set(migrations.map(({ name }) => name))
-  const unknown = [...applied].filter((name) => !known.has(name))
-  if (unknown.length === 0) return
+  const unknown = applied.filter((name) => !known.has(name))
+  if (unknown.length === 0) return new Set(applied)
   throw new MailkeepError(
     'conflict',
     `The database was made by a newer mailkeep (it has ${unknown.join(', ')}): run that version or a later one.`,
