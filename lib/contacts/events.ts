@@ -113,14 +113,11 @@ export async function raiseContactEvents(
   const endpoints = hasRequests ? await findEventEndpoints(tx) : known
   const wanted = events.filter(({ type }) => isWanted(tx, endpoints, type))
   if (wanted.length === 0) return
-  const ids = distinct(wanted.map(({ contactId }) => contactId))
-  const contacts = only ? [only] : (await listDocuments(tx, { ids })).map(contactFrom)
+  const contacts = only ? [only] : await readContacts(tx, distinct(wanted.map(({ contactId }) => contactId)))
   const byId = new Map(contacts.map((contact) => [contact.id, contact]))
   // What a contact has lost is not among its own tags and topics.
-  const tagsLost = distinct(wanted.flatMap(({ type, tagId }) => (type === 'contact.untagged' ? tagId! : [])))
-  const topicsLost = distinct(
-    wanted.flatMap(({ type, topicId }) => (type === 'contact.topic_unsubscribed' ? topicId! : [])),
-  )
+  const tagsLost = wanted.flatMap(({ type, tagId }) => (type === 'contact.untagged' ? tagId! : []))
+  const topicsLost = wanted.flatMap(({ type, topicId }) => (type === 'contact.topic_unsubscribed' ? topicId! : []))
   const lostTags = tagsLost.length > 0 ? await findTags(tx, tagsLost) : []
   const lostTopics = topicsLost.length > 0 ? await findTopics(tx, topicsLost) : []
   const occurrences: TypedOccurrence[] = []
@@ -138,6 +135,10 @@ export async function raiseContactEvents(
   }
   if (!only) return await raiseAllTo(tx, endpoints, occurrences)
   for (const { type, ...occurrence } of occurrences) await raiseTo(tx, endpoints, type, occurrence)
+}
+
+async function readContacts(tx: Tx, ids: readonly number[]): Promise<Contact[]> {
+  return (await listDocuments(tx, { ids })).map(contactFrom)
 }
 
 function confirmationOf(tx: Tx, contact: Contact, list: List) {
