@@ -43,12 +43,21 @@ export async function migrate(storage: Database, migrations: readonly Migration[
  */
 export async function requireMigrated(storage: Database, migrations: readonly Migration[]): Promise<void> {
   const applied = await listApplied(storage, migrations)
-  const missing = migrations.filter(({ name }) => !applied.has(name)).map(({ name }) => name)
-  if (missing.length === 0) return
+  const { unapplied } = compareMigrations([...applied], migrations)
+  if (unapplied.length === 0) return
   throw new MailkeepError(
     'conflict',
-    `The database lacks ${missing.join(', ')}: run mailkeep migrate, or open it without migrate: false, as a role that may change tables.`,
+    `The database lacks ${unapplied.join(', ')}: run mailkeep migrate, or open it without migrate: false, as a role that may change tables.`,
   )
+}
+
+/** Returns the migrations that a database lacks, and those that this version does not know. */
+export function compareMigrations(applied: readonly string[], migrations: readonly Migration[]) {
+  const known = migrations.map(({ name }) => name)
+  return {
+    unapplied: known.filter((name) => !applied.includes(name)),
+    unknown: applied.filter((name) => !known.includes(name)),
+  }
 }
 
 /** @returns the names of the tables that these migrations create. */
@@ -67,8 +76,7 @@ function createTable(storage: Database): Promise<void> {
 async function listApplied(storage: Database, migrations: readonly Migration[]): Promise<Set<string>> {
   const exists = await findTable({ storage }, { name: 'mailkeep_migration' })
   const applied = exists ? (await listMigrations({ storage }, {})).map(({ name }) => name) : []
-  const known = new Set(migrations.map(({ name }) => name))
-  const unknown = applied.filter((name) => !known.has(name))
+  const { unknown } = compareMigrations(applied, migrations)
   if (unknown.length === 0) return new Set(applied)
   throw new MailkeepError(
     'conflict',

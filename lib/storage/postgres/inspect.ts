@@ -1,4 +1,4 @@
-import { copySetting, type Migration, tablesOf } from '../migrate.ts'
+import { compareMigrations, copySetting, type Migration, tablesOf } from '../migrate.ts'
 import type { SignalClient } from './driver.ts'
 import { SharedClock } from './shared-clock.ts'
 import { rowTypes } from './values.ts'
@@ -91,7 +91,6 @@ export async function inspect(client: SignalClient, migrations: readonly Migrati
   const closedTables = namesIn(await ask(askClosed))
   const isOpen = server.mailkeep && !closedTables.some((name) => /_(?:migration|setting)$/.test(name))
   const applied = isOpen ? namesIn(await ask('select name from mailkeep_migration order by name')) : []
-  const known = migrations.map(({ name }) => name)
   const keys = isOpen ? await ask(`select value as name from mailkeep_setting where name = 'encryption_key_id'`) : []
   const copies = isOpen ? await ask(`select name from mailkeep_setting where name = '${copySetting}'`) : []
   return {
@@ -100,8 +99,7 @@ export async function inspect(client: SignalClient, migrations: readonly Migrati
     ...(await compareClocks(ask)),
     closedTables,
     otherOwners: namesIn(await ask(askOtherOwners)),
-    unapplied: isOpen ? known.filter((name) => !applied.includes(name)) : [],
-    unknown: applied.filter((name) => !known.includes(name)),
+    ...(isOpen ? compareMigrations(applied, migrations) : { unapplied: [], unknown: [] }),
     missingTables: namesIn(await ask(askMissing(migrations.filter(({ name }) => applied.includes(name))))),
     keyId: namesIn(keys)[0] ?? null,
     hasUnfinishedCopy: copies.length > 0,

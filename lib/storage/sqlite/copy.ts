@@ -1,4 +1,4 @@
-import type { Migration } from '../migrate.ts'
+import { compareMigrations, type Migration } from '../migrate.ts'
 import { column, type SqliteHandle, tablesIn } from './handle.ts'
 
 /** A report on a database file. */
@@ -31,8 +31,7 @@ export function report(handle: SqliteHandle, migrations: readonly Migration[], t
   const nothing = { newsletters: 0, sequences: 0 }
   if (!mailkeep)
     return { faults, mailkeep, unapplied: [], unknown: [], keyId: null, rows: {}, latest: null, sending: nothing }
-  const applied = new Set(column(handle, 'select name from mailkeep_migration'))
-  const known = migrations.map(({ name }) => name)
+  const applied = column(handle, 'select name from mailkeep_migration')
   const keyId = column(handle, `select value from mailkeep_setting where name = 'encryption_key_id'`)
   const existing = mainTables.filter((name) => tables.includes(`mailkeep_${name}`))
   const latest = existing.flatMap((name) =>
@@ -44,8 +43,7 @@ export function report(handle: SqliteHandle, migrations: readonly Migration[], t
   return {
     faults,
     mailkeep,
-    unapplied: known.filter((name) => !applied.has(name)),
-    unknown: [...applied].filter((name) => !known.includes(name)),
+    ...compareMigrations(applied, migrations),
     keyId: keyId[0] ?? null,
     rows: Object.fromEntries(existing.map((name) => [name, countRows(handle, name)])),
     latest: latest.sort().at(-1) ?? null,
