@@ -242,4089 +242,15 @@ export interface Resources {
         readonly list: Method<"GET /audit-log">;
     };
 }
-export interface paths {
-    "/api/v1/tags": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                    /** @description Whether each record has `contacts_count`. `1` and `0` are accepted too. */
-                    counts?: boolean;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["CountedTag"][];
-                            meta: components["schemas"]["Meta"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["TagInput"];
-                };
-            };
-            responses: {
-                /** @description The tag was created. */
-                201: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Tag"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tags/{tagId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A tag. */
-                    tagId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Deleted. */
-                204: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
-        options?: never;
-        head?: never;
-        patch: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A tag. */
-                    tagId: number;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["TagInput"];
-                };
-            };
-            responses: {
-                /** @description The tag was renamed. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Tag"];
-                        };
-                    };
-                };
-            };
-        };
-        trace?: never;
-    };
-    "/api/v1/contacts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description On any of these lists. */
-                    "lists[]"?: number[];
-                    /** @description With any of these tags. */
-                    "tags[]"?: number[];
-                    /** @description Currently subscribed to any of these topics. */
-                    "topics[]"?: number[];
-                    /** @description Substring of the name or e-mail address, without regard to case or wildcards. */
-                    search?: string;
-                    /** @description Whether to include unsubscribed contacts. `1` and `0` are accepted too. */
-                    include_unsubscribed?: boolean;
-                    /** @description `only`: returns unsubscribed contacts only. */
-                    unsubscribed?: "only";
-                    /** @description The exact e-mail address, in any case, and with its domain in Unicode or Punycode. */
-                    email?: string;
-                    /** @description One of these contacts. */
-                    "ids[]"?: number[];
-                    /** @description On none of these lists. */
-                    "exclude_lists[]"?: number[];
-                    /** @description With none of these tags. */
-                    "exclude_tags[]"?: number[];
-                    /** @description With these values of declared attributes, compared exactly: `attributes[plan]=pro`. `PUT /settings/attributes` declares attributes. */
-                    attributes?: {
-                        [key: string]: string;
-                    };
-                    /** @description Created later than this: ISO 8601 with an offset. */
-                    created_after?: string;
-                    /** @description Created earlier than this: ISO 8601 with an offset. */
-                    created_before?: string;
-                    /** @description Id of a segment. Its filters apply in addition to the others. */
-                    segment?: number;
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Contact"][];
-                            meta: components["schemas"]["Meta"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["ContactUpsert"];
-                };
-            };
-            responses: {
-                /** @description The contact after the change. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Contact"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/contacts/{contactId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A contact. */
-                    contactId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The contact. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Contact"];
-                        };
-                    };
-                };
-            };
-        };
-        put: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A contact. */
-                    contactId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": components["schemas"]["ContactChange"];
-                };
-            };
-            responses: {
-                /** @description The contact after the change. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["ContactWithoutTopics"];
-                        };
-                    };
-                };
-            };
-        };
-        post?: never;
-        delete: {
-            parameters: {
-                query?: {
-                    /** @description Whether to leave a keyed hash of the address, so that it cannot be stored again. `1` and `0` are accepted too. */
-                    suppress?: boolean;
-                };
-                header?: never;
-                path: {
-                    /** @description A contact. */
-                    contactId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Deleted. */
-                204: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/lists/{listId}/contacts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A list. */
-                    listId: number;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["ContactInput"];
-                };
-            };
-            responses: {
-                /** @description The contact existed already. The answer shows it after the change. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["AddedContact"];
-                        };
-                    };
-                };
-                /** @description The contact was created. */
-                201: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["AddedContact"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/contacts/{contactId}/unsubscribe": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A contact. */
-                    contactId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The contact after the change. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Contact"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/lists/{listId}/contacts/{contactId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A list. */
-                    listId: number;
-                    /** @description A contact. */
-                    contactId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The contact, with its remaining lists. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["ContactWithoutTopics"];
-                        };
-                    };
-                };
-            };
-        };
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/webhook-endpoints": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Endpoint"][];
-                            meta: components["schemas"]["Meta"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["EndpointInput"];
-                };
-            };
-            responses: {
-                /** @description The endpoint was registered. */
-                201: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["NewEndpoint"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/webhook-endpoints/{endpointId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A webhook endpoint. */
-                    endpointId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The endpoint. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Endpoint"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A webhook endpoint. */
-                    endpointId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Deleted. */
-                204: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
-        options?: never;
-        head?: never;
-        patch: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A webhook endpoint. */
-                    endpointId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": components["schemas"]["EndpointChange"];
-                };
-            };
-            responses: {
-                /** @description The endpoint after the change. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["ChangedEndpoint"];
-                        };
-                    };
-                };
-            };
-        };
-        trace?: never;
-    };
-    "/api/v1/webhook-endpoints/{endpointId}/deliveries": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                    /** @description Only deliveries in this state. */
-                    status?: "pending" | "success" | "failed" | "held";
-                    /** @description Only deliveries of this event type. */
-                    event_type?: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested";
-                    /** @description Only deliveries that were created then or later. ISO 8601 with an offset. */
-                    since?: string;
-                };
-                header?: never;
-                path: {
-                    /** @description A webhook endpoint. */
-                    endpointId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Delivery"][];
-                            meta: components["schemas"]["MetaWithoutPath"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/webhook-endpoints/{endpointId}/test": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A webhook endpoint. */
-                    endpointId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The delivery was queued. */
-                202: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["QueuedTest"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/webhook-endpoints/{endpointId}/secret": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A webhook endpoint. */
-                    endpointId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": components["schemas"]["RotationInput"];
-                };
-            };
-            responses: {
-                /** @description The new secret. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["NewSecret"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/email-identities": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Only identities with this status. */
-                    identity_status?: "pending" | "verifying" | "verified" | "failed";
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Identity"][];
-                            meta: components["schemas"]["Meta"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["IdentityInput"];
-                };
-            };
-            responses: {
-                /** @description The identity was added. */
-                201: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Identity"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/email-identities/{emailIdentityId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description An email identity. */
-                    emailIdentityId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The identity. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Identity"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description An email identity. */
-                    emailIdentityId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Deleted. */
-                204: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/contacts/count": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description On any of these lists. */
-                    "lists[]"?: number[];
-                    /** @description With any of these tags. */
-                    "tags[]"?: number[];
-                    /** @description Currently subscribed to any of these topics. */
-                    "topics[]"?: number[];
-                    /** @description Substring of the name or e-mail address, without regard to case or wildcards. */
-                    search?: string;
-                    /** @description Whether to include unsubscribed contacts. `1` and `0` are accepted too. */
-                    include_unsubscribed?: boolean;
-                    /** @description `only`: returns unsubscribed contacts only. */
-                    unsubscribed?: "only";
-                    /** @description The exact e-mail address, in any case, and with its domain in Unicode or Punycode. */
-                    email?: string;
-                    /** @description One of these contacts. */
-                    "ids[]"?: number[];
-                    /** @description On none of these lists. */
-                    "exclude_lists[]"?: number[];
-                    /** @description With none of these tags. */
-                    "exclude_tags[]"?: number[];
-                    /** @description With these values of declared attributes, compared exactly: `attributes[plan]=pro`. `PUT /settings/attributes` declares attributes. */
-                    attributes?: {
-                        [key: string]: string;
-                    };
-                    /** @description Created later than this: ISO 8601 with an offset. */
-                    created_after?: string;
-                    /** @description Created earlier than this: ISO 8601 with an offset. */
-                    created_before?: string;
-                    /** @description Id of a segment. Its filters apply in addition to the others. */
-                    segment?: number;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The number of contacts. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["ContactCount"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/contacts/export": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description On any of these lists. */
-                    "lists[]"?: number[];
-                    /** @description With any of these tags. */
-                    "tags[]"?: number[];
-                    /** @description Currently subscribed to any of these topics. */
-                    "topics[]"?: number[];
-                    /** @description Substring of the name or e-mail address, without regard to case or wildcards. */
-                    search?: string;
-                    /** @description Whether to include unsubscribed contacts. `1` and `0` are accepted too. */
-                    include_unsubscribed?: boolean;
-                    /** @description `only`: returns unsubscribed contacts only. */
-                    unsubscribed?: "only";
-                    /** @description The exact e-mail address, in any case, and with its domain in Unicode or Punycode. */
-                    email?: string;
-                    /** @description One of these contacts. */
-                    "ids[]"?: number[];
-                    /** @description On none of these lists. */
-                    "exclude_lists[]"?: number[];
-                    /** @description With none of these tags. */
-                    "exclude_tags[]"?: number[];
-                    /** @description With these values of declared attributes, compared exactly: `attributes[plan]=pro`. `PUT /settings/attributes` declares attributes. */
-                    attributes?: {
-                        [key: string]: string;
-                    };
-                    /** @description Created later than this: ISO 8601 with an offset. */
-                    created_after?: string;
-                    /** @description Created earlier than this: ISO 8601 with an offset. */
-                    created_before?: string;
-                    /** @description Id of a segment. Its filters apply in addition to the others. */
-                    segment?: number;
-                    /** @description Default: CSV if `Accept` names it and not NDJSON, otherwise NDJSON. */
-                    format?: "csv" | "ndjson";
-                    /** @description Whether cells of CSV that begin with `=`, `+`, `-`, `@` or a tab stay as they are. Otherwise they get a leading apostrophe, which the import removes. */
-                    raw?: boolean;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description One contact per line. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "text/csv": string;
-                        "application/x-ndjson": string;
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/contacts/{contactId}/resubscribe": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A contact. */
-                    contactId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The contact after the change. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Contact"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/contacts/{contactId}/topics/{topicId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A contact. */
-                    contactId: number;
-                    /** @description A topic. */
-                    topicId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The contact after the change. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Contact"];
-                        };
-                    };
-                };
-            };
-        };
-        post?: never;
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A contact. */
-                    contactId: number;
-                    /** @description A topic. */
-                    topicId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The contact after the change. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Contact"];
-                        };
-                    };
-                };
-            };
-        };
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/contacts/{contactId}/email": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A contact. */
-                    contactId: number;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["EmailInput"];
-                };
-            };
-            responses: {
-                /** @description The contact after the change. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Contact"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/contacts/{contactId}/tags": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A contact. */
-                    contactId: number;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["TagsInput"];
-                };
-            };
-            responses: {
-                /** @description The contact after the change. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Contact"];
-                        };
-                    };
-                };
-            };
-        };
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A contact. */
-                    contactId: number;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["TagsInput"];
-                };
-            };
-            responses: {
-                /** @description The contact after the change. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Contact"];
-                        };
-                    };
-                };
-            };
-        };
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/contacts/{contactId}/merge": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A contact. */
-                    contactId: number;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["MergeInput"];
-                };
-            };
-            responses: {
-                /** @description The contact that stays. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Contact"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/contacts/{contactId}/links": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A contact. */
-                    contactId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The links and headers. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["ContactLinks"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/contacts/batch": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["BatchInput"];
-                };
-            };
-            responses: {
-                /** @description The result of each operation, in their order. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["BatchResult"][];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/lists/{listId}/contacts/import": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: {
-                    /** @description Format of the file. Default: as `Content-Type` says. */
-                    format?: "csv" | "ndjson";
-                    /** @description Names of columns by field: `email`, `name`, `first_name`, `last_name`, `tags`, `status`, `unsubscribed_at`, `cleaned_at`, `blocklisted`, `unsubscribed_by_contact`, `created_at`, `attributes`, `extra_attributes`, `lists`, `topics`, or an attribute. Without it, the usual names are known. */
-                    map?: {
-                        [key: string]: string;
-                    };
-                    /** @description What becomes of contacts that exist. `skip`: they stay as they are. `replace_tags`: the tags of the row replace theirs. */
-                    mode?: "merge" | "skip" | "replace_tags";
-                    /** @description `unsubscribed`: everybody in the file has unsubscribed. No event is raised. */
-                    status?: "unsubscribed";
-                    /** @description Whether the contacts have confirmed elsewhere that they join the list, so that double opt-in is skipped. Only for admins. */
-                    confirmed?: boolean;
-                    /** @description Whether every row is checked and nothing is stored. `1` and `0` are accepted too. */
-                    dry_run?: boolean;
-                };
-                header?: never;
-                path: {
-                    /** @description A list. */
-                    listId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "text/csv": string;
-                    "application/csv": string;
-                    "application/x-ndjson": string;
-                    "application/ndjson": string;
-                    "application/jsonl": string;
-                    "application/x-jsonlines": string;
-                };
-            };
-            responses: {
-                /** @description The numbers of created, updated and refused rows, or the result of each row. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["ImportReport"];
-                        };
-                        "application/x-ndjson": components["schemas"]["ImportRowResult"];
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/contacts/import": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: {
-                    /** @description Format of the file. Default: as `Content-Type` says. */
-                    format?: "csv" | "ndjson";
-                    /** @description Names of columns by field: `email`, `name`, `first_name`, `last_name`, `tags`, `status`, `unsubscribed_at`, `cleaned_at`, `blocklisted`, `unsubscribed_by_contact`, `created_at`, `attributes`, `extra_attributes`, `lists`, `topics`, or an attribute. Without it, the usual names are known. */
-                    map?: {
-                        [key: string]: string;
-                    };
-                    /** @description What becomes of contacts that exist. `skip`: they stay as they are. `replace_tags`: the tags of the row replace theirs. */
-                    mode?: "merge" | "skip" | "replace_tags";
-                    /** @description `unsubscribed`: everybody in the file has unsubscribed. No event is raised. */
-                    status?: "unsubscribed";
-                    /** @description Whether the contacts have confirmed elsewhere that they join the list, so that double opt-in is skipped. Only for admins. */
-                    confirmed?: boolean;
-                    /** @description Whether every row is checked and nothing is stored. `1` and `0` are accepted too. */
-                    dry_run?: boolean;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "text/csv": string;
-                    "application/csv": string;
-                    "application/x-ndjson": string;
-                    "application/ndjson": string;
-                    "application/jsonl": string;
-                    "application/x-jsonlines": string;
-                };
-            };
-            responses: {
-                /** @description The numbers of created, updated and refused rows, or the result of each row. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["ImportReport"];
-                        };
-                        "application/x-ndjson": components["schemas"]["ImportRowResult"];
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/imports": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Import"][];
-                            meta: components["schemas"]["Meta"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/imports/{importId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description An import. */
-                    importId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The import. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Import"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/contacts/{contactId}/history": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                };
-                header?: never;
-                path: {
-                    /** @description A contact. */
-                    contactId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["HistoryEntry"][];
-                            meta: components["schemas"]["Meta"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/contacts/{contactId}/data": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A contact. */
-                    contactId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Everything that is stored about the contact. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["PersonalData"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/suppressions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Suppression"][];
-                            meta: components["schemas"]["Meta"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["SuppressionInput"];
-                };
-            };
-            responses: {
-                /** @description The address was suppressed already. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Suppression"];
-                        };
-                    };
-                };
-                /** @description The address is suppressed. */
-                201: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Suppression"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/suppressions/{suppressionId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A suppression. */
-                    suppressionId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Deleted. */
-                204: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/lists": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                    /** @description Whether each record has `contacts_count`. `1` and `0` are accepted too. */
-                    counts?: boolean;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["CountedList"][];
-                            meta: components["schemas"]["Meta"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["ListInput"];
-                };
-            };
-            responses: {
-                /** @description The list was created. */
-                201: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["ManagedList"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/lists/{listId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A list. */
-                    listId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The list. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["ManagedList"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A list. */
-                    listId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Deleted. */
-                204: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
-        options?: never;
-        head?: never;
-        patch: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A list. */
-                    listId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": components["schemas"]["ListChange"];
-                };
-            };
-            responses: {
-                /** @description The list after the change. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["ManagedList"];
-                        };
-                    };
-                };
-            };
-        };
-        trace?: never;
-    };
-    "/api/v1/lists/{listId}/topics": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                    /** @description Whether each record has `contacts_count`. `1` and `0` are accepted too. */
-                    counts?: boolean;
-                };
-                header?: never;
-                path: {
-                    /** @description A list. */
-                    listId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["CountedTopic"][];
-                            meta: components["schemas"]["Meta"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A list. */
-                    listId: number;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["TopicInput"];
-                };
-            };
-            responses: {
-                /** @description The topic was created. */
-                201: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Topic"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/topics/{topicId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A topic. */
-                    topicId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Deleted. */
-                204: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
-        options?: never;
-        head?: never;
-        patch: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A topic. */
-                    topicId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": components["schemas"]["TopicChange"];
-                };
-            };
-            responses: {
-                /** @description The topic after the change. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Topic"];
-                        };
-                    };
-                };
-            };
-        };
-        trace?: never;
-    };
-    "/api/v1/email-identities/{emailIdentityId}/refresh": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description An email identity. */
-                    emailIdentityId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The identity with its status now. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Identity"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/segments": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Segment"][];
-                            meta: components["schemas"]["Meta"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["SegmentInput"];
-                };
-            };
-            responses: {
-                /** @description The segment was created. */
-                201: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Segment"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/segments/{segmentId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A segment. */
-                    segmentId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The segment. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Segment"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A segment. */
-                    segmentId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Deleted. */
-                204: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
-        options?: never;
-        head?: never;
-        patch: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A segment. */
-                    segmentId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": components["schemas"]["SegmentChange"];
-                };
-            };
-            responses: {
-                /** @description The segment after the change. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Segment"];
-                        };
-                    };
-                };
-            };
-        };
-        trace?: never;
-    };
-    "/api/v1/newsletters": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                    /** @description Only newsletters with this status. */
-                    status?: "draft" | "scheduled" | "sending" | "paused" | "sent" | "cancelled" | "failed";
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["NewsletterSummary"][];
-                            meta: components["schemas"]["Meta"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["NewsletterInput"];
-                };
-            };
-            responses: {
-                /** @description The newsletter was created. */
-                201: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Newsletter"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/newsletters/{newsletterId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Whether to add `current_audience`: who would get it now. */
-                    audience?: boolean;
-                };
-                header?: never;
-                path: {
-                    /** @description The newsletter. */
-                    newsletterId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The newsletter. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["NewsletterWithAudience"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description The newsletter. */
-                    newsletterId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Deleted. */
-                204: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
-        options?: never;
-        head?: never;
-        patch: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description The newsletter. */
-                    newsletterId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": components["schemas"]["NewsletterChange"];
-                };
-            };
-            responses: {
-                /** @description The newsletter after the change. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Newsletter"];
-                        };
-                    };
-                };
-            };
-        };
-        trace?: never;
-    };
-    "/api/v1/newsletters/{newsletterId}/audience": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description The newsletter. */
-                    newsletterId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The number of contacts. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["ContactCount"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/newsletters/{newsletterId}/preview": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description The newsletter. */
-                    newsletterId: number;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["PreviewInput"];
-                };
-            };
-            responses: {
-                /** @description The newsletter as the contact would get it. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Preview"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/newsletters/{newsletterId}/test": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description The newsletter. */
-                    newsletterId: number;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["TestInput"];
-                };
-            };
-            responses: {
-                /** @description What became of each message. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["TestResult"][];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/newsletters/{newsletterId}/send": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description The newsletter. */
-                    newsletterId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": components["schemas"]["SendInput"];
-                };
-            };
-            responses: {
-                /** @description The newsletter is `sending` or `scheduled`. */
-                202: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Newsletter"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/newsletters/{newsletterId}/pause": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description The newsletter. */
-                    newsletterId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The newsletter is paused. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Newsletter"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/newsletters/{newsletterId}/resume": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description The newsletter. */
-                    newsletterId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": components["schemas"]["ResumeInput"];
-                };
-            };
-            responses: {
-                /** @description The newsletter after the change. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Newsletter"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/newsletters/{newsletterId}/cancel": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description The newsletter. */
-                    newsletterId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The newsletter is cancelled. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Newsletter"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/newsletters/{newsletterId}/messages": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                    /** @description Only messages with this status. */
-                    status?: "pending" | "sent" | "failed" | "skipped" | "uncertain";
-                };
-                header?: never;
-                path: {
-                    /** @description The newsletter. */
-                    newsletterId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Message"][];
-                            meta: components["schemas"]["Meta"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/contacts/{contactId}/messages": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                };
-                header?: never;
-                path: {
-                    /** @description A contact. */
-                    contactId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Message"][];
-                            meta: components["schemas"]["Meta"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/sequences": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["SequenceSummary"][];
-                            meta: components["schemas"]["Meta"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["SequenceInput"];
-                };
-            };
-            responses: {
-                /** @description The sequence was created. */
-                201: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Sequence"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/sequences/{sequenceId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description The sequence. */
-                    sequenceId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The sequence. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Sequence"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description The sequence. */
-                    sequenceId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Deleted. */
-                204: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
-        options?: never;
-        head?: never;
-        patch: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description The sequence. */
-                    sequenceId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": components["schemas"]["SequenceChange"];
-                };
-            };
-            responses: {
-                /** @description The sequence after the change. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Sequence"];
-                        };
-                    };
-                };
-            };
-        };
-        trace?: never;
-    };
-    "/api/v1/sequences/{sequenceId}/resume": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description The sequence. */
-                    sequenceId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": components["schemas"]["ResumeInput"];
-                };
-            };
-            responses: {
-                /** @description The sequence after the change. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Sequence"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/sequences/{sequenceId}/steps": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description The sequence. */
-                    sequenceId: number;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["StepsInput"];
-                };
-            };
-            responses: {
-                /** @description The sequence with its steps. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Sequence"];
-                        };
-                    };
-                };
-            };
-        };
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/sequences/{sequenceId}/preview": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description The sequence. */
-                    sequenceId: number;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["StepPreviewInput"];
-                };
-            };
-            responses: {
-                /** @description The step as the contact would get it. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Preview"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/sequences/{sequenceId}/messages": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                    /** @description Only messages with this status. */
-                    status?: "pending" | "sent" | "failed" | "skipped" | "uncertain";
-                };
-                header?: never;
-                path: {
-                    /** @description The sequence. */
-                    sequenceId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Message"][];
-                            meta: components["schemas"]["Meta"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/sequences/{sequenceId}/enrolments": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                };
-                header?: never;
-                path: {
-                    /** @description The sequence. */
-                    sequenceId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Enrolment"][];
-                            meta: components["schemas"]["Meta"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description The sequence. */
-                    sequenceId: number;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["EnrolmentInput"];
-                };
-            };
-            responses: {
-                /** @description The enrolment. */
-                201: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Enrolment"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/sequences/{sequenceId}/enrolments/{contactId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description The sequence. */
-                    sequenceId: number;
-                    /** @description A contact. */
-                    contactId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The enrolment has ended. */
-                204: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/settings/attributes": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The declared attributes. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["AttributeSettings"];
-                        };
-                    };
-                };
-            };
-        };
-        put: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["AttributeSettingsInput"];
-                };
-            };
-            responses: {
-                /** @description The declared attributes. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["AttributeSettings"];
-                        };
-                    };
-                };
-            };
-        };
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/settings/pages": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The settings. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["PageSettings"];
-                        };
-                    };
-                };
-            };
-        };
-        put: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": components["schemas"]["PageSettingsInput"];
-                };
-            };
-            responses: {
-                /** @description The settings. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["PageSettings"];
-                        };
-                    };
-                };
-            };
-        };
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/deliveries": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                    /** @description Only deliveries in this state. */
-                    status?: "pending" | "success" | "failed" | "held";
-                    /** @description Only deliveries of this event type. */
-                    event_type?: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested";
-                    /** @description Only deliveries that were created then or later. ISO 8601 with an offset. */
-                    since?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["EndpointDelivery"][];
-                            meta: components["schemas"]["Meta"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/webhook-endpoints/{endpointId}/deliveries/{deliveryId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A webhook endpoint. */
-                    endpointId: number;
-                    /** @description A delivery of the endpoint. */
-                    deliveryId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The delivery. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["DeliveryDetail"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/webhook-endpoints/{endpointId}/deliveries/{deliveryId}/redeliver": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A webhook endpoint. */
-                    endpointId: number;
-                    /** @description A delivery of the endpoint. */
-                    deliveryId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The delivery was queued. */
-                202: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Delivery"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/webhook-endpoints/{endpointId}/recover": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A webhook endpoint. */
-                    endpointId: number;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["RecoverInput"];
-                };
-            };
-            responses: {
-                /** @description The recovery has started. */
-                202: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Recovery"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/webhook-endpoints/{endpointId}/recoveries/{recoveryId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A webhook endpoint. */
-                    endpointId: number;
-                    /** @description A recovery of the endpoint. */
-                    recoveryId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The recovery. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Recovery"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    /**
-                     * @example {
-                     *       "type": "newsletter.sent",
-                     *       "data": {
-                     *         "newsletter": "January",
-                     *         "recipients": 1200
-                     *       }
-                     *     }
-                     */
-                    "application/json": components["schemas"]["EventInput"];
-                };
-            };
-            responses: {
-                /** @description The event was raised. */
-                202: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["RaisedEvent"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/events/batch": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["EventBatchInput"];
-                };
-            };
-            responses: {
-                /** @description The result of each event, in their order. */
-                202: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["EventResult"][];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tokens": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["Token"][];
-                            meta: components["schemas"]["Meta"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["TokenInput"];
-                };
-            };
-            responses: {
-                /** @description The token was created. */
-                201: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["NewToken"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tokens/current": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The token. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["CurrentToken"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tokens/{tokenId}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    /** @description A token. */
-                    tokenId: number;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Revoked. */
-                204: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/portal-links": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["PortalLinkInput"];
-                };
-            };
-            responses: {
-                /** @description The link. */
-                201: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["PortalLink"];
-                        };
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/stats/deliveries": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description ISO 8601 with an offset. Default: 60 minutes, 24 hours or 30 days before `to`. */
-                    from?: string;
-                    /** @description The end of the range, exclusive. Default: now. */
-                    to?: string;
-                    /** @description The steps begin at whole minutes, hours or days of UTC. A range has at most 1500 steps. */
-                    step?: "minute" | "hour" | "day";
-                    /** @description Only deliveries to this endpoint. */
-                    endpoint_id?: number;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The counts for each step. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["DeliverySeries"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/stats/contacts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description ISO 8601 with an offset. Default: 60 minutes, 24 hours or 30 days before `to`. */
-                    from?: string;
-                    /** @description The end of the range, exclusive. Default: now. */
-                    to?: string;
-                    /** @description The steps begin at whole minutes, hours or days of UTC. A range has at most 1500 steps. */
-                    step?: "minute" | "hour" | "day";
-                    /** @description Whether to add `subscribed`, the number of contacts that are subscribed now. */
-                    count?: boolean;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The counts for each step. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["ContactSeries"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/audit-log": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    /** @description Maximum records of a page. */
-                    per_page?: number;
-                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
-                    cursor?: string;
-                    /** @description Id of a token: only changes that were made with it. */
-                    token?: number;
-                    /** @description Only changes of this type. */
-                    type?: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "import.created" | "attributes.declared" | "pages.updated" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_added" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "newsletter.created" | "newsletter.updated" | "newsletter.deleted" | "newsletter.started" | "newsletter.paused" | "newsletter.resumed" | "newsletter.cancelled" | "sequence.created" | "sequence.updated" | "sequence.resumed" | "sequence.deleted" | "sequence.enrolled" | "sequence.stopped" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A page of the listing. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            data: components["schemas"]["AuditEntry"][];
-                            meta: components["schemas"]["Meta"];
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/openapi.json": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description OpenAPI 3.1. */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            [key: string]: unknown;
-                        };
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-}
-export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         Newsletter: {
-            /** Format: int64 */
             id: number;
-            /** Format: uuid */
             uuid: string;
             name: string;
             subject: string;
             preheader: string | null;
-            /**
-             * Format: int64
-             * @description null: the first verified identity when it is sent.
-             */
+            /** @description null: the first verified identity when it is sent. */
             from_identity_id: number | null;
             /** Format: idn-email */
             reply_to: string | null;
@@ -4358,25 +284,17 @@ export interface components {
                 exclude_lists?: number[];
                 /** @description With none of these tags. */
                 exclude_tags?: number[];
-                /**
-                 * Format: int64
-                 * @description A segment, whose filters apply too.
-                 */
+                /** @description A segment, whose filters apply too. */
                 segment?: number;
             };
         };
         NewsletterWithAudience: {
-            /** Format: int64 */
             id: number;
-            /** Format: uuid */
             uuid: string;
             name: string;
             subject: string;
             preheader: string | null;
-            /**
-             * Format: int64
-             * @description null: the first verified identity when it is sent.
-             */
+            /** @description null: the first verified identity when it is sent. */
             from_identity_id: number | null;
             /** Format: idn-email */
             reply_to: string | null;
@@ -4410,10 +328,7 @@ export interface components {
                 exclude_lists?: number[];
                 /** @description With none of these tags. */
                 exclude_tags?: number[];
-                /**
-                 * Format: int64
-                 * @description A segment, whose filters apply too.
-                 */
+                /** @description A segment, whose filters apply too. */
                 segment?: number;
             };
             /** @description Only with `audience`, and before it has started. null if it cannot be counted now: the route of the audience says why. */
@@ -4424,24 +339,18 @@ export interface components {
             count: number;
             /** @description The first 20, by ascending id. */
             contacts: {
-                /** Format: int64 */
                 id: number;
                 /** Format: idn-email */
                 email: string;
             }[];
         };
         NewsletterSummary: {
-            /** Format: int64 */
             id: number;
-            /** Format: uuid */
             uuid: string;
             name: string;
             subject: string;
             preheader: string | null;
-            /**
-             * Format: int64
-             * @description null: the first verified identity when it is sent.
-             */
+            /** @description null: the first verified identity when it is sent. */
             from_identity_id: number | null;
             /** Format: idn-email */
             reply_to: string | null;
@@ -4472,10 +381,7 @@ export interface components {
                 exclude_lists?: number[];
                 /** @description With none of these tags. */
                 exclude_tags?: number[];
-                /**
-                 * Format: int64
-                 * @description A segment, whose filters apply too.
-                 */
+                /** @description A segment, whose filters apply too. */
                 segment?: number;
             };
         };
@@ -4489,12 +395,8 @@ export interface components {
             uncertain: number;
         };
         Step: {
-            /** Format: int64 */
             id: number;
-            /**
-             * Format: int64
-             * @description From 1.
-             */
+            /** @description From 1. */
             position: number;
             /** @description After the step before it; for the first step, after the enrolment. */
             delay_seconds: number;
@@ -4517,28 +419,18 @@ export interface components {
             error: string | null;
         };
         Message: {
-            /** Format: int64 */
             id: number;
-            /**
-             * Format: uuid
-             * @description The left part of the `Message-ID`.
-             */
+            /** @description The left part of the `Message-ID`. */
             uuid: string;
-            /**
-             * Format: int64
-             * @description null once the contact is erased.
-             */
+            /** @description null once the contact is erased. */
             contact_id: number | null;
             /**
              * Format: idn-email
              * @description The address of the contact as it is now. null once it is erased.
              */
             contact_email: string | null;
-            /** Format: int64 */
             newsletter_id: number | null;
-            /** Format: int64 */
             sequence_id: number | null;
-            /** Format: int64 */
             step_id: number | null;
             /**
              * @description `uncertain`: the process or the connection was lost while it was handed over. It is not sent again by itself.
@@ -4559,20 +451,12 @@ export interface components {
             sent_at: string | null;
         };
         Sequence: {
-            /** Format: int64 */
             id: number;
-            /** Format: uuid */
             uuid: string;
             name: string;
-            /**
-             * Format: int64
-             * @description Contacts who are added to this list are enrolled.
-             */
+            /** @description Contacts who are added to this list are enrolled. */
             list_id: number | null;
-            /**
-             * Format: int64
-             * @description null: the first verified identity.
-             */
+            /** @description null: the first verified identity. */
             from_identity_id: number | null;
             /** Format: idn-email */
             reply_to: string | null;
@@ -4585,20 +469,12 @@ export interface components {
             steps: components["schemas"]["Step"][];
         };
         SequenceSummary: {
-            /** Format: int64 */
             id: number;
-            /** Format: uuid */
             uuid: string;
             name: string;
-            /**
-             * Format: int64
-             * @description Contacts who are added to this list are enrolled.
-             */
+            /** @description Contacts who are added to this list are enrolled. */
             list_id: number | null;
-            /**
-             * Format: int64
-             * @description null: the first verified identity.
-             */
+            /** @description null: the first verified identity. */
             from_identity_id: number | null;
             /** Format: idn-email */
             reply_to: string | null;
@@ -4610,11 +486,8 @@ export interface components {
             updated_at: string;
         };
         Enrolment: {
-            /** Format: int64 */
             id: number;
-            /** Format: int64 */
             sequence_id: number;
-            /** Format: int64 */
             contact_id: number;
             /**
              * Format: idn-email
@@ -4628,10 +501,7 @@ export interface components {
              * @enum {string|null}
              */
             reason: "unsubscribed" | "left_list" | "erased" | "manual" | null;
-            /**
-             * Format: int64
-             * @description null when no step follows, or when it has ended.
-             */
+            /** @description null when no step follows, or when it has ended. */
             next_step_id: number | null;
             /**
              * Format: date-time
@@ -4642,27 +512,21 @@ export interface components {
             created_at: string;
         };
         Tag: {
-            /** Format: int64 */
             id: number;
-            /** Format: uuid */
             uuid: string;
             name: string;
             /** Format: date-time */
             created_at: string;
         };
         List: {
-            /** Format: int64 */
             id: number;
-            /** Format: uuid */
             uuid: string;
             name: string;
             /** Format: date-time */
             created_at: string;
         };
         CountedTag: {
-            /** Format: int64 */
             id: number;
-            /** Format: uuid */
             uuid: string;
             name: string;
             /** Format: date-time */
@@ -4671,9 +535,7 @@ export interface components {
             contacts_count?: number;
         };
         ManagedList: {
-            /** Format: int64 */
             id: number;
-            /** Format: uuid */
             uuid: string;
             name: string;
             /** Format: date-time */
@@ -4685,9 +547,7 @@ export interface components {
             double_opt_in?: true;
         };
         CountedList: {
-            /** Format: int64 */
             id: number;
-            /** Format: uuid */
             uuid: string;
             name: string;
             /** Format: date-time */
@@ -4701,11 +561,8 @@ export interface components {
             contacts_count?: number;
         };
         Topic: {
-            /** Format: int64 */
             id: number;
-            /** Format: uuid */
             uuid: string;
-            /** Format: int64 */
             list_id: number;
             name: string;
             description: string | null;
@@ -4713,11 +570,8 @@ export interface components {
             created_at: string;
         };
         CountedTopic: {
-            /** Format: int64 */
             id: number;
-            /** Format: uuid */
             uuid: string;
-            /** Format: int64 */
             list_id: number;
             name: string;
             description: string | null;
@@ -4727,9 +581,7 @@ export interface components {
             contacts_count?: number;
         };
         Segment: {
-            /** Format: int64 */
             id: number;
-            /** Format: uuid */
             uuid: string;
             name: string;
             /** Format: date-time */
@@ -4823,7 +675,6 @@ export interface components {
             switched_off: number;
             /** @description At most five, by ascending id. */
             first_failing: {
-                /** Format: int64 */
                 id: number;
                 url: string;
                 active: boolean;
@@ -4860,9 +711,7 @@ export interface components {
             count: number;
         };
         Contact: {
-            /** Format: int64 */
             id: number;
-            /** Format: uuid */
             uuid: string;
             /** @description Full name; empty if none was given. */
             name: string;
@@ -4887,9 +736,7 @@ export interface components {
         };
         /** @description A contact in the answers to create, update and remove from a list. */
         ContactWithoutTopics: {
-            /** Format: int64 */
             id: number;
-            /** Format: uuid */
             uuid: string;
             /** @description Full name; empty if none was given. */
             name: string;
@@ -4926,12 +773,8 @@ export interface components {
             deliveries: components["schemas"]["ContactDelivery"][];
         };
         ContactDelivery: {
-            /** Format: int64 */
             id: number;
-            /**
-             * Format: uuid
-             * @description The `X-Service-Delivery` of all its attempts.
-             */
+            /** @description The `X-Service-Delivery` of all its attempts. */
             uuid: string;
             /** @enum {string} */
             event_type: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested";
@@ -4949,7 +792,6 @@ export interface components {
              * @description When an attempt succeeded.
              */
             delivered_at: string | null;
-            /** Format: int64 */
             endpoint_id: number;
             /** Format: date-time */
             created_at: string;
@@ -4959,7 +801,6 @@ export interface components {
             };
         };
         HistoryEntry: {
-            /** Format: int64 */
             id: number;
             /**
              * @description `confirmed`: the contact confirmed a list with double opt-in, and joined it by that.
@@ -4971,20 +812,11 @@ export interface components {
              * @enum {string}
              */
             source: "api" | "library" | "import" | "cli" | "preferences_page" | "unsubscribe_page" | "one_click" | "confirmation_link" | "provider";
-            /**
-             * Format: int64
-             * @description The list, which may be deleted; null if the change concerns none.
-             */
+            /** @description The list, which may be deleted; null if the change concerns none. */
             list_id: number | null;
-            /**
-             * Format: int64
-             * @description The topic, which may be deleted; null if the change concerns none.
-             */
+            /** @description The topic, which may be deleted; null if the change concerns none. */
             topic_id: number | null;
-            /**
-             * Format: int64
-             * @description The token of the request; null for a change without one.
-             */
+            /** @description The token of the request; null for a change without one. */
             token_id: number | null;
             /** @description Of the contact, for what it did itself; else null. */
             ip: string | null;
@@ -4994,7 +826,6 @@ export interface components {
             created_at: string;
         };
         Suppression: {
-            /** Format: int64 */
             id: number;
             /**
              * Format: idn-email
@@ -5010,9 +841,7 @@ export interface components {
             created_at: string;
         };
         AddedContact: {
-            /** Format: int64 */
             id: number;
-            /** Format: uuid */
             uuid: string;
             /** @description Full name; empty if none was given. */
             name: string;
@@ -5036,9 +865,7 @@ export interface components {
             pending_lists?: components["schemas"]["List"][];
         };
         Identity: {
-            /** Format: int64 */
             id: number;
-            /** Format: uuid */
             uuid: string;
             /**
              * Format: idn-email
@@ -5062,19 +889,12 @@ export interface components {
             updated_at: string;
         };
         AuditEntry: {
-            /** Format: int64 */
             id: number;
             /** @enum {string} */
             type: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "import.created" | "attributes.declared" | "pages.updated" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_added" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "newsletter.created" | "newsletter.updated" | "newsletter.deleted" | "newsletter.started" | "newsletter.paused" | "newsletter.resumed" | "newsletter.cancelled" | "sequence.created" | "sequence.updated" | "sequence.resumed" | "sequence.deleted" | "sequence.enrolled" | "sequence.stopped" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
-            /**
-             * Format: int64
-             * @description The record that was changed. The first word of the type is its kind. It may be deleted.
-             */
+            /** @description The record that was changed. The first word of the type is its kind. It may be deleted. */
             target_id: number;
-            /**
-             * Format: int64
-             * @description The token of the request; null for a change without one.
-             */
+            /** @description The token of the request; null for a change without one. */
             token_id: number | null;
             /**
              * @description `api`: a request. `library`: the host app. `import`: an imported file. `cli`: the command line. `preferences_page`: the contact, on the page of its preferences. `unsubscribe_page`: the contact, on the page to unsubscribe. `one_click`: the mail program of the contact (RFC 8058). `confirmation_link`: the contact, by the link of a confirmation mail. `provider`: a report of the mail provider.
@@ -5085,7 +905,6 @@ export interface components {
             created_at: string;
         };
         Token: {
-            /** Format: int64 */
             id: number;
             /** @description A label for people; null when none was given. */
             name: string | null;
@@ -5105,7 +924,6 @@ export interface components {
             last_used_at: string | null;
         };
         CurrentToken: {
-            /** Format: int64 */
             id: number;
             /** @description A label for people; null when none was given. */
             name: string | null;
@@ -5123,14 +941,10 @@ export interface components {
              * @description To the minute; null before the first use.
              */
             last_used_at: string | null;
-            /**
-             * Format: int64
-             * @description The client that the token opens.
-             */
+            /** @description The client that the token opens. */
             client_id: number;
         };
         NewToken: {
-            /** Format: int64 */
             id: number;
             /** @description A label for people; null when none was given. */
             name: string | null;
@@ -5152,12 +966,8 @@ export interface components {
             token: string;
         };
         Import: {
-            /** Format: int64 */
             id: number;
-            /**
-             * Format: int64
-             * @description The list of the import; null if the file names the lists.
-             */
+            /** @description The list of the import; null if the file names the lists. */
             list_id: number | null;
             /** @description Whether nothing is stored. */
             dry_run: boolean;
@@ -5195,21 +1005,6 @@ export interface components {
             /** @description The first refused rows, up to one megabyte. */
             refused_rows: components["schemas"]["RefusedRow"][];
         };
-        ImportRowResult: {
-            /** @description Line of the file where the row ends. */
-            line: number;
-            /** @enum {string} */
-            status: "created" | "updated" | "skipped" | "refused";
-            /**
-             * Format: int64
-             * @description The contact, unless the row was refused.
-             */
-            id?: number;
-            /** @description Messages by field, if the row was refused. */
-            errors?: {
-                [key: string]: string[];
-            };
-        };
         RefusedRow: {
             /** @description Line of the file where the row ends. */
             line: number;
@@ -5224,10 +1019,7 @@ export interface components {
              * @enum {string}
              */
             status: "created" | "updated" | "done" | "refused";
-            /**
-             * Format: int64
-             * @description The contact, unless the operation was refused.
-             */
+            /** @description The contact, unless the operation was refused. */
             id?: number;
             /** @description Messages by field of the operation, if it was refused. */
             errors?: {
@@ -5265,9 +1057,7 @@ export interface components {
             prev_cursor: string | null;
         };
         Endpoint: {
-            /** Format: int64 */
             id: number;
-            /** Format: uuid */
             uuid: string;
             url: string;
             description: string;
@@ -5288,9 +1078,7 @@ export interface components {
             last_triggered_at: string | null;
         };
         NewEndpoint: {
-            /** Format: int64 */
             id: number;
-            /** Format: uuid */
             uuid: string;
             url: string;
             events: ("contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested")[];
@@ -5300,23 +1088,17 @@ export interface components {
             secret: string;
         };
         ChangedEndpoint: {
-            /** Format: int64 */
             id: number;
             active: boolean;
         };
         NewSecret: {
-            /** Format: int64 */
             id: number;
             /** @description The signing secret, shown only in this answer. */
             secret: string;
         };
         Delivery: {
-            /** Format: int64 */
             id: number;
-            /**
-             * Format: uuid
-             * @description The `X-Service-Delivery` of all its attempts.
-             */
+            /** @description The `X-Service-Delivery` of all its attempts. */
             uuid: string;
             /** @enum {string} */
             event_type: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested";
@@ -5336,12 +1118,8 @@ export interface components {
             delivered_at: string | null;
         };
         EndpointDelivery: {
-            /** Format: int64 */
             id: number;
-            /**
-             * Format: uuid
-             * @description The `X-Service-Delivery` of all its attempts.
-             */
+            /** @description The `X-Service-Delivery` of all its attempts. */
             uuid: string;
             /** @enum {string} */
             event_type: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested";
@@ -5359,13 +1137,11 @@ export interface components {
              * @description When an attempt succeeded.
              */
             delivered_at: string | null;
-            /** Format: int64 */
             endpoint_id: number;
             /** Format: date-time */
             created_at: string;
         };
         QueuedTest: {
-            /** Format: int64 */
             id: number;
             /** @constant */
             event_type: "webhook.test";
@@ -5385,12 +1161,8 @@ export interface components {
             response_body: string | null;
         };
         DeliveryDetail: {
-            /** Format: int64 */
             id: number;
-            /**
-             * Format: uuid
-             * @description The `X-Service-Delivery` of all its attempts.
-             */
+            /** @description The `X-Service-Delivery` of all its attempts. */
             uuid: string;
             /** @enum {string} */
             event_type: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested";
@@ -5422,7 +1194,6 @@ export interface components {
             payload: components["schemas"]["ContactSubscribedEvent"] | components["schemas"]["ContactUnsubscribedEvent"] | components["schemas"]["ContactResubscribedEvent"] | components["schemas"]["NewsletterSentEvent"] | components["schemas"]["SequenceStepSentEvent"] | components["schemas"]["SequenceCompletedEvent"] | components["schemas"]["WebhookTestEvent"] | components["schemas"]["ContactCreatedEvent"] | components["schemas"]["ContactUpdatedEvent"] | components["schemas"]["ContactDeletedEvent"] | components["schemas"]["ContactListRemovedEvent"] | components["schemas"]["ContactTaggedEvent"] | components["schemas"]["ContactUntaggedEvent"] | components["schemas"]["ContactTopicSubscribedEvent"] | components["schemas"]["ContactTopicUnsubscribedEvent"] | components["schemas"]["ContactConfirmationRequestedEvent"] | null;
         };
         Recovery: {
-            /** Format: int64 */
             id: number;
             /**
              * @description `stopped`: the endpoint was switched off or deleted during the recovery.
@@ -5448,10 +1219,7 @@ export interface components {
             html: string;
             /** @description Liquid. Must contain `{{ unsubscribe_url }}`. Made from the html when absent or null. */
             text?: string | null;
-            /**
-             * Format: int64
-             * @description null: the first verified identity.
-             */
+            /** @description null: the first verified identity. */
             from_identity_id?: number | null;
             /** Format: idn-email */
             reply_to?: string | null;
@@ -5467,10 +1235,7 @@ export interface components {
                 exclude_lists?: number[];
                 /** @description With none of these tags. */
                 exclude_tags?: number[];
-                /**
-                 * Format: int64
-                 * @description A segment, whose filters apply too.
-                 */
+                /** @description A segment, whose filters apply too. */
                 segment?: number;
             };
         };
@@ -5485,10 +1250,7 @@ export interface components {
             html?: string;
             /** @description Liquid. Must contain `{{ unsubscribe_url }}`. Made from the html when absent or null. */
             text?: string | null;
-            /**
-             * Format: int64
-             * @description null: the first verified identity.
-             */
+            /** @description null: the first verified identity. */
             from_identity_id?: number | null;
             /** Format: idn-email */
             reply_to?: string | null;
@@ -5504,10 +1266,7 @@ export interface components {
                 exclude_lists?: number[];
                 /** @description With none of these tags. */
                 exclude_tags?: number[];
-                /**
-                 * Format: int64
-                 * @description A segment, whose filters apply too.
-                 */
+                /** @description A segment, whose filters apply too. */
                 segment?: number;
             };
         };
@@ -5542,15 +1301,9 @@ export interface components {
         };
         SequenceInput: {
             name: string;
-            /**
-             * Format: int64
-             * @description Contacts who are added to this list are enrolled.
-             */
+            /** @description Contacts who are added to this list are enrolled. */
             list_id?: number | null;
-            /**
-             * Format: int64
-             * @description null: the first verified identity.
-             */
+            /** @description null: the first verified identity. */
             from_identity_id?: number | null;
             /** Format: idn-email */
             reply_to?: string | null;
@@ -5560,10 +1313,7 @@ export interface components {
              */
             status?: "active" | "paused";
             steps?: {
-                /**
-                 * Format: int64
-                 * @description A step that stays. Without it the step is new, unless no step has one.
-                 */
+                /** @description A step that stays. Without it the step is new, unless no step has one. */
                 id?: number;
                 /** @description Orders the steps if every step has one. Else the array does. */
                 position?: number;
@@ -5581,15 +1331,9 @@ export interface components {
         };
         SequenceChange: {
             name?: string;
-            /**
-             * Format: int64
-             * @description Contacts who are added to this list are enrolled.
-             */
+            /** @description Contacts who are added to this list are enrolled. */
             list_id?: number | null;
-            /**
-             * Format: int64
-             * @description null: the first verified identity.
-             */
+            /** @description null: the first verified identity. */
             from_identity_id?: number | null;
             /** Format: idn-email */
             reply_to?: string | null;
@@ -5598,10 +1342,7 @@ export interface components {
         };
         StepsInput: {
             steps: {
-                /**
-                 * Format: int64
-                 * @description A step that stays. Without it the step is new, unless no step has one.
-                 */
+                /** @description A step that stays. Without it the step is new, unless no step has one. */
                 id?: number;
                 /** @description Orders the steps if every step has one. Else the array does. */
                 position?: number;
@@ -5795,10 +1536,7 @@ export interface components {
             operations: ({
                 /** @enum {string} */
                 op: "upsert" | "update" | "tag" | "untag" | "add_to_list" | "remove_from_list" | "unsubscribe" | "resubscribe" | "delete";
-                /**
-                 * Format: int64
-                 * @description The contact. Every operation except `upsert` takes `id` or `email`.
-                 */
+                /** @description The contact. Every operation except `upsert` takes `id` or `email`. */
                 id?: number;
                 /** Format: idn-email */
                 email?: string;
@@ -5810,10 +1548,7 @@ export interface components {
                 lists?: number[];
                 /** @description Whether double opt-in of the lists is skipped. Only for admins. */
                 confirmed?: boolean;
-                /**
-                 * Format: int64
-                 * @description One list, instead of `lists`, for the last two.
-                 */
+                /** @description One list, instead of `lists`, for the last two. */
                 list_id?: number;
             } & {
                 [key: string]: unknown;
@@ -5901,10 +1636,7 @@ export interface components {
             created_before?: string;
         };
         ContactSubscribedEvent: {
-            /**
-             * Format: uuid
-             * @description Id of the event, the same for all endpoints.
-             */
+            /** @description Id of the event, the same for all endpoints. */
             id: string;
             /** @constant */
             type: "contact.subscribed";
@@ -5919,10 +1651,7 @@ export interface components {
             };
         };
         ContactUnsubscribedEvent: {
-            /**
-             * Format: uuid
-             * @description Id of the event, the same for all endpoints.
-             */
+            /** @description Id of the event, the same for all endpoints. */
             id: string;
             /** @constant */
             type: "contact.unsubscribed";
@@ -5936,10 +1665,7 @@ export interface components {
             };
         };
         ContactResubscribedEvent: {
-            /**
-             * Format: uuid
-             * @description Id of the event, the same for all endpoints.
-             */
+            /** @description Id of the event, the same for all endpoints. */
             id: string;
             /** @constant */
             type: "contact.resubscribed";
@@ -5953,10 +1679,7 @@ export interface components {
             };
         };
         NewsletterSentEvent: {
-            /**
-             * Format: uuid
-             * @description Id of the event, the same for all endpoints.
-             */
+            /** @description Id of the event, the same for all endpoints. */
             id: string;
             /** @constant */
             type: "newsletter.sent";
@@ -5968,10 +1691,7 @@ export interface components {
             };
         };
         SequenceStepSentEvent: {
-            /**
-             * Format: uuid
-             * @description Id of the event, the same for all endpoints.
-             */
+            /** @description Id of the event, the same for all endpoints. */
             id: string;
             /** @constant */
             type: "sequence_step.sent";
@@ -5983,10 +1703,7 @@ export interface components {
             };
         };
         SequenceCompletedEvent: {
-            /**
-             * Format: uuid
-             * @description Id of the event, the same for all endpoints.
-             */
+            /** @description Id of the event, the same for all endpoints. */
             id: string;
             /** @constant */
             type: "sequence.completed";
@@ -5998,10 +1715,7 @@ export interface components {
             };
         };
         WebhookTestEvent: {
-            /**
-             * Format: uuid
-             * @description Id of the event, the same for all endpoints.
-             */
+            /** @description Id of the event, the same for all endpoints. */
             id: string;
             /** @constant */
             type: "webhook.test";
@@ -6012,10 +1726,7 @@ export interface components {
             };
         };
         ContactCreatedEvent: {
-            /**
-             * Format: uuid
-             * @description Id of the event, the same for all endpoints.
-             */
+            /** @description Id of the event, the same for all endpoints. */
             id: string;
             /** @constant */
             type: "contact.created";
@@ -6029,10 +1740,7 @@ export interface components {
             };
         };
         ContactUpdatedEvent: {
-            /**
-             * Format: uuid
-             * @description Id of the event, the same for all endpoints.
-             */
+            /** @description Id of the event, the same for all endpoints. */
             id: string;
             /** @constant */
             type: "contact.updated";
@@ -6046,10 +1754,7 @@ export interface components {
             };
         };
         ContactDeletedEvent: {
-            /**
-             * Format: uuid
-             * @description Id of the event, the same for all endpoints.
-             */
+            /** @description Id of the event, the same for all endpoints. */
             id: string;
             /** @constant */
             type: "contact.deleted";
@@ -6058,9 +1763,7 @@ export interface components {
             /** @description What identifies the contact, as it was. */
             data: {
                 contact: {
-                    /** Format: int64 */
                     id: number;
-                    /** Format: uuid */
                     uuid: string;
                     /** Format: idn-email */
                     email: string;
@@ -6068,10 +1771,7 @@ export interface components {
             };
         };
         ContactListRemovedEvent: {
-            /**
-             * Format: uuid
-             * @description Id of the event, the same for all endpoints.
-             */
+            /** @description Id of the event, the same for all endpoints. */
             id: string;
             /** @constant */
             type: "contact.list_removed";
@@ -6086,10 +1786,7 @@ export interface components {
             };
         };
         ContactTaggedEvent: {
-            /**
-             * Format: uuid
-             * @description Id of the event, the same for all endpoints.
-             */
+            /** @description Id of the event, the same for all endpoints. */
             id: string;
             /** @constant */
             type: "contact.tagged";
@@ -6104,10 +1801,7 @@ export interface components {
             };
         };
         ContactUntaggedEvent: {
-            /**
-             * Format: uuid
-             * @description Id of the event, the same for all endpoints.
-             */
+            /** @description Id of the event, the same for all endpoints. */
             id: string;
             /** @constant */
             type: "contact.untagged";
@@ -6122,10 +1816,7 @@ export interface components {
             };
         };
         ContactTopicSubscribedEvent: {
-            /**
-             * Format: uuid
-             * @description Id of the event, the same for all endpoints.
-             */
+            /** @description Id of the event, the same for all endpoints. */
             id: string;
             /** @constant */
             type: "contact.topic_subscribed";
@@ -6140,10 +1831,7 @@ export interface components {
             };
         };
         ContactTopicUnsubscribedEvent: {
-            /**
-             * Format: uuid
-             * @description Id of the event, the same for all endpoints.
-             */
+            /** @description Id of the event, the same for all endpoints. */
             id: string;
             /** @constant */
             type: "contact.topic_unsubscribed";
@@ -6158,10 +1846,7 @@ export interface components {
             };
         };
         ContactConfirmationRequestedEvent: {
-            /**
-             * Format: uuid
-             * @description Id of the event, the same for all endpoints.
-             */
+            /** @description Id of the event, the same for all endpoints. */
             id: string;
             /** @constant */
             type: "contact.confirmation_requested";
@@ -6193,12 +1878,917 @@ export interface components {
                 [key: string]: string[];
             };
         };
+        Routes: {
+            "GET /tags": {
+                query: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                    /** @description Whether each record has `contacts_count`. `1` and `0` are accepted too. */
+                    counts?: boolean;
+                };
+                answer: {
+                    data: components["schemas"]["CountedTag"][];
+                    meta: components["schemas"]["Meta"];
+                };
+            };
+            "POST /tags": {
+                body: components["schemas"]["TagInput"];
+                answer: {
+                    data: components["schemas"]["Tag"];
+                };
+            };
+            "PATCH /tags/{tagId}": {
+                body: components["schemas"]["TagInput"];
+                answer: {
+                    data: components["schemas"]["Tag"];
+                };
+            };
+            "DELETE /tags/{tagId}": Record<string, never>;
+            "GET /contacts": {
+                query: {
+                    /** @description On any of these lists. */
+                    "lists[]"?: number[];
+                    /** @description With any of these tags. */
+                    "tags[]"?: number[];
+                    /** @description Currently subscribed to any of these topics. */
+                    "topics[]"?: number[];
+                    /** @description Substring of the name or e-mail address, without regard to case or wildcards. */
+                    search?: string;
+                    /** @description Whether to include unsubscribed contacts. `1` and `0` are accepted too. */
+                    include_unsubscribed?: boolean;
+                    /**
+                     * @description `only`: returns unsubscribed contacts only.
+                     * @enum {string}
+                     */
+                    unsubscribed?: "only";
+                    /**
+                     * Format: idn-email
+                     * @description The exact e-mail address, in any case, and with its domain in Unicode or Punycode.
+                     */
+                    email?: string;
+                    /** @description One of these contacts. */
+                    "ids[]"?: number[];
+                    /** @description On none of these lists. */
+                    "exclude_lists[]"?: number[];
+                    /** @description With none of these tags. */
+                    "exclude_tags[]"?: number[];
+                    /** @description With these values of declared attributes, compared exactly: `attributes[plan]=pro`. `PUT /settings/attributes` declares attributes. */
+                    attributes?: {
+                        [key: string]: string;
+                    };
+                    /** @description Created later than this: ISO 8601 with an offset. */
+                    created_after?: string;
+                    /** @description Created earlier than this: ISO 8601 with an offset. */
+                    created_before?: string;
+                    /** @description Id of a segment. Its filters apply in addition to the others. */
+                    segment?: number;
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                answer: {
+                    data: components["schemas"]["Contact"][];
+                    meta: components["schemas"]["Meta"];
+                };
+            };
+            "GET /contacts/{contactId}": {
+                answer: {
+                    data: components["schemas"]["Contact"];
+                };
+            };
+            "GET /contacts/count": {
+                query: {
+                    /** @description On any of these lists. */
+                    "lists[]"?: number[];
+                    /** @description With any of these tags. */
+                    "tags[]"?: number[];
+                    /** @description Currently subscribed to any of these topics. */
+                    "topics[]"?: number[];
+                    /** @description Substring of the name or e-mail address, without regard to case or wildcards. */
+                    search?: string;
+                    /** @description Whether to include unsubscribed contacts. `1` and `0` are accepted too. */
+                    include_unsubscribed?: boolean;
+                    /**
+                     * @description `only`: returns unsubscribed contacts only.
+                     * @enum {string}
+                     */
+                    unsubscribed?: "only";
+                    /**
+                     * Format: idn-email
+                     * @description The exact e-mail address, in any case, and with its domain in Unicode or Punycode.
+                     */
+                    email?: string;
+                    /** @description One of these contacts. */
+                    "ids[]"?: number[];
+                    /** @description On none of these lists. */
+                    "exclude_lists[]"?: number[];
+                    /** @description With none of these tags. */
+                    "exclude_tags[]"?: number[];
+                    /** @description With these values of declared attributes, compared exactly: `attributes[plan]=pro`. `PUT /settings/attributes` declares attributes. */
+                    attributes?: {
+                        [key: string]: string;
+                    };
+                    /** @description Created later than this: ISO 8601 with an offset. */
+                    created_after?: string;
+                    /** @description Created earlier than this: ISO 8601 with an offset. */
+                    created_before?: string;
+                    /** @description Id of a segment. Its filters apply in addition to the others. */
+                    segment?: number;
+                };
+                answer: {
+                    data: components["schemas"]["ContactCount"];
+                };
+            };
+            "POST /contacts": {
+                body: components["schemas"]["ContactUpsert"];
+                answer: {
+                    data: components["schemas"]["Contact"];
+                };
+            };
+            "POST /lists/{listId}/contacts": {
+                body: components["schemas"]["ContactInput"];
+                answer: {
+                    data: components["schemas"]["AddedContact"];
+                };
+            };
+            "DELETE /lists/{listId}/contacts/{contactId}": {
+                answer: {
+                    data: components["schemas"]["ContactWithoutTopics"];
+                };
+            };
+            "PUT /contacts/{contactId}": {
+                body: components["schemas"]["ContactChange"];
+                answer: {
+                    data: components["schemas"]["ContactWithoutTopics"];
+                };
+            };
+            "POST /contacts/{contactId}/email": {
+                body: components["schemas"]["EmailInput"];
+                answer: {
+                    data: components["schemas"]["Contact"];
+                };
+            };
+            "POST /contacts/{contactId}/tags": {
+                body: components["schemas"]["TagsInput"];
+                answer: {
+                    data: components["schemas"]["Contact"];
+                };
+            };
+            "DELETE /contacts/{contactId}/tags": {
+                body: components["schemas"]["TagsInput"];
+                answer: {
+                    data: components["schemas"]["Contact"];
+                };
+            };
+            "POST /contacts/{contactId}/merge": {
+                body: components["schemas"]["MergeInput"];
+                answer: {
+                    data: components["schemas"]["Contact"];
+                };
+            };
+            "POST /contacts/batch": {
+                body: components["schemas"]["BatchInput"];
+                answer: {
+                    data: components["schemas"]["BatchResult"][];
+                };
+            };
+            "POST /contacts/{contactId}/unsubscribe": {
+                answer: {
+                    data: components["schemas"]["Contact"];
+                };
+            };
+            "POST /contacts/{contactId}/resubscribe": {
+                answer: {
+                    data: components["schemas"]["Contact"];
+                };
+            };
+            "PUT /contacts/{contactId}/topics/{topicId}": {
+                answer: {
+                    data: components["schemas"]["Contact"];
+                };
+            };
+            "DELETE /contacts/{contactId}/topics/{topicId}": {
+                answer: {
+                    data: components["schemas"]["Contact"];
+                };
+            };
+            "DELETE /contacts/{contactId}": {
+                query: {
+                    /** @description Whether to leave a keyed hash of the address, so that it cannot be stored again. `1` and `0` are accepted too. */
+                    suppress?: boolean;
+                };
+            };
+            "GET /contacts/{contactId}/history": {
+                query: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                answer: {
+                    data: components["schemas"]["HistoryEntry"][];
+                    meta: components["schemas"]["Meta"];
+                };
+            };
+            "POST /contacts/{contactId}/links": {
+                answer: {
+                    data: components["schemas"]["ContactLinks"];
+                };
+            };
+            "GET /contacts/{contactId}/data": {
+                answer: {
+                    data: components["schemas"]["PersonalData"];
+                };
+            };
+            "GET /contacts/{contactId}/messages": {
+                query: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                answer: {
+                    data: components["schemas"]["Message"][];
+                    meta: components["schemas"]["Meta"];
+                };
+            };
+            "GET /lists": {
+                query: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                    /** @description Whether each record has `contacts_count`. `1` and `0` are accepted too. */
+                    counts?: boolean;
+                };
+                answer: {
+                    data: components["schemas"]["CountedList"][];
+                    meta: components["schemas"]["Meta"];
+                };
+            };
+            "POST /lists": {
+                body: components["schemas"]["ListInput"];
+                answer: {
+                    data: components["schemas"]["ManagedList"];
+                };
+            };
+            "GET /lists/{listId}": {
+                answer: {
+                    data: components["schemas"]["ManagedList"];
+                };
+            };
+            "PATCH /lists/{listId}": {
+                body: components["schemas"]["ListChange"];
+                answer: {
+                    data: components["schemas"]["ManagedList"];
+                };
+            };
+            "DELETE /lists/{listId}": Record<string, never>;
+            "GET /lists/{listId}/topics": {
+                query: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                    /** @description Whether each record has `contacts_count`. `1` and `0` are accepted too. */
+                    counts?: boolean;
+                };
+                answer: {
+                    data: components["schemas"]["CountedTopic"][];
+                    meta: components["schemas"]["Meta"];
+                };
+            };
+            "POST /lists/{listId}/topics": {
+                body: components["schemas"]["TopicInput"];
+                answer: {
+                    data: components["schemas"]["Topic"];
+                };
+            };
+            "PATCH /topics/{topicId}": {
+                body: components["schemas"]["TopicChange"];
+                answer: {
+                    data: components["schemas"]["Topic"];
+                };
+            };
+            "DELETE /topics/{topicId}": Record<string, never>;
+            "GET /segments": {
+                query: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                answer: {
+                    data: components["schemas"]["Segment"][];
+                    meta: components["schemas"]["Meta"];
+                };
+            };
+            "POST /segments": {
+                body: components["schemas"]["SegmentInput"];
+                answer: {
+                    data: components["schemas"]["Segment"];
+                };
+            };
+            "GET /segments/{segmentId}": {
+                answer: {
+                    data: components["schemas"]["Segment"];
+                };
+            };
+            "PATCH /segments/{segmentId}": {
+                body: components["schemas"]["SegmentChange"];
+                answer: {
+                    data: components["schemas"]["Segment"];
+                };
+            };
+            "DELETE /segments/{segmentId}": Record<string, never>;
+            "GET /settings/attributes": {
+                answer: {
+                    data: components["schemas"]["AttributeSettings"];
+                };
+            };
+            "PUT /settings/attributes": {
+                body: components["schemas"]["AttributeSettingsInput"];
+                answer: {
+                    data: components["schemas"]["AttributeSettings"];
+                };
+            };
+            "GET /settings/pages": {
+                answer: {
+                    data: components["schemas"]["PageSettings"];
+                };
+            };
+            "PUT /settings/pages": {
+                body: components["schemas"]["PageSettingsInput"];
+                answer: {
+                    data: components["schemas"]["PageSettings"];
+                };
+            };
+            "GET /webhook-endpoints": {
+                query: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                answer: {
+                    data: components["schemas"]["Endpoint"][];
+                    meta: components["schemas"]["Meta"];
+                };
+            };
+            "POST /webhook-endpoints": {
+                body: components["schemas"]["EndpointInput"];
+                answer: {
+                    data: components["schemas"]["NewEndpoint"];
+                };
+            };
+            "GET /webhook-endpoints/{endpointId}": {
+                answer: {
+                    data: components["schemas"]["Endpoint"];
+                };
+            };
+            "PATCH /webhook-endpoints/{endpointId}": {
+                body: components["schemas"]["EndpointChange"];
+                answer: {
+                    data: components["schemas"]["ChangedEndpoint"];
+                };
+            };
+            "DELETE /webhook-endpoints/{endpointId}": Record<string, never>;
+            "POST /webhook-endpoints/{endpointId}/test": {
+                answer: {
+                    data: components["schemas"]["QueuedTest"];
+                };
+            };
+            "POST /webhook-endpoints/{endpointId}/secret": {
+                body: components["schemas"]["RotationInput"];
+                answer: {
+                    data: components["schemas"]["NewSecret"];
+                };
+            };
+            "POST /webhook-endpoints/{endpointId}/recover": {
+                body: components["schemas"]["RecoverInput"];
+                answer: {
+                    data: components["schemas"]["Recovery"];
+                };
+            };
+            "GET /webhook-endpoints/{endpointId}/recoveries/{recoveryId}": {
+                answer: {
+                    data: components["schemas"]["Recovery"];
+                };
+            };
+            "GET /deliveries": {
+                query: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                    /**
+                     * @description Only deliveries in this state.
+                     * @enum {string}
+                     */
+                    status?: "pending" | "success" | "failed" | "held";
+                    /**
+                     * @description Only deliveries of this event type.
+                     * @enum {string}
+                     */
+                    event_type?: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested";
+                    /** @description Only deliveries that were created then or later. ISO 8601 with an offset. */
+                    since?: string;
+                };
+                answer: {
+                    data: components["schemas"]["EndpointDelivery"][];
+                    meta: components["schemas"]["Meta"];
+                };
+            };
+            "GET /webhook-endpoints/{endpointId}/deliveries": {
+                query: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                    /**
+                     * @description Only deliveries in this state.
+                     * @enum {string}
+                     */
+                    status?: "pending" | "success" | "failed" | "held";
+                    /**
+                     * @description Only deliveries of this event type.
+                     * @enum {string}
+                     */
+                    event_type?: "contact.subscribed" | "contact.unsubscribed" | "contact.resubscribed" | "newsletter.sent" | "sequence_step.sent" | "sequence.completed" | "webhook.test" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.list_removed" | "contact.tagged" | "contact.untagged" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "contact.confirmation_requested";
+                    /** @description Only deliveries that were created then or later. ISO 8601 with an offset. */
+                    since?: string;
+                };
+                answer: {
+                    data: components["schemas"]["Delivery"][];
+                    meta: components["schemas"]["MetaWithoutPath"];
+                };
+            };
+            "GET /webhook-endpoints/{endpointId}/deliveries/{deliveryId}": {
+                answer: {
+                    data: components["schemas"]["DeliveryDetail"];
+                };
+            };
+            "POST /webhook-endpoints/{endpointId}/deliveries/{deliveryId}/redeliver": {
+                answer: {
+                    data: components["schemas"]["Delivery"];
+                };
+            };
+            "POST /events": {
+                body: components["schemas"]["EventInput"];
+                answer: {
+                    data: components["schemas"]["RaisedEvent"];
+                };
+            };
+            "POST /events/batch": {
+                body: components["schemas"]["EventBatchInput"];
+                answer: {
+                    data: components["schemas"]["EventResult"][];
+                };
+            };
+            "GET /newsletters": {
+                query: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                    /**
+                     * @description Only newsletters with this status.
+                     * @enum {string}
+                     */
+                    status?: "draft" | "scheduled" | "sending" | "paused" | "sent" | "cancelled" | "failed";
+                };
+                answer: {
+                    data: components["schemas"]["NewsletterSummary"][];
+                    meta: components["schemas"]["Meta"];
+                };
+            };
+            "POST /newsletters": {
+                body: components["schemas"]["NewsletterInput"];
+                answer: {
+                    data: components["schemas"]["Newsletter"];
+                };
+            };
+            "GET /newsletters/{newsletterId}": {
+                query: {
+                    /** @description Whether to add `current_audience`: who would get it now. */
+                    audience?: boolean;
+                };
+                answer: {
+                    data: components["schemas"]["NewsletterWithAudience"];
+                };
+            };
+            "PATCH /newsletters/{newsletterId}": {
+                body: components["schemas"]["NewsletterChange"];
+                answer: {
+                    data: components["schemas"]["Newsletter"];
+                };
+            };
+            "DELETE /newsletters/{newsletterId}": Record<string, never>;
+            "GET /newsletters/{newsletterId}/audience": {
+                answer: {
+                    data: components["schemas"]["ContactCount"];
+                };
+            };
+            "POST /newsletters/{newsletterId}/preview": {
+                body: components["schemas"]["PreviewInput"];
+                answer: {
+                    data: components["schemas"]["Preview"];
+                };
+            };
+            "POST /newsletters/{newsletterId}/test": {
+                body: components["schemas"]["TestInput"];
+                answer: {
+                    data: components["schemas"]["TestResult"][];
+                };
+            };
+            "POST /newsletters/{newsletterId}/send": {
+                body: components["schemas"]["SendInput"];
+                answer: {
+                    data: components["schemas"]["Newsletter"];
+                };
+            };
+            "POST /newsletters/{newsletterId}/pause": {
+                answer: {
+                    data: components["schemas"]["Newsletter"];
+                };
+            };
+            "POST /newsletters/{newsletterId}/resume": {
+                body: components["schemas"]["ResumeInput"];
+                answer: {
+                    data: components["schemas"]["Newsletter"];
+                };
+            };
+            "POST /newsletters/{newsletterId}/cancel": {
+                answer: {
+                    data: components["schemas"]["Newsletter"];
+                };
+            };
+            "GET /newsletters/{newsletterId}/messages": {
+                query: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                    /**
+                     * @description Only messages with this status.
+                     * @enum {string}
+                     */
+                    status?: "pending" | "sent" | "failed" | "skipped" | "uncertain";
+                };
+                answer: {
+                    data: components["schemas"]["Message"][];
+                    meta: components["schemas"]["Meta"];
+                };
+            };
+            "GET /sequences": {
+                query: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                answer: {
+                    data: components["schemas"]["SequenceSummary"][];
+                    meta: components["schemas"]["Meta"];
+                };
+            };
+            "POST /sequences": {
+                body: components["schemas"]["SequenceInput"];
+                answer: {
+                    data: components["schemas"]["Sequence"];
+                };
+            };
+            "GET /sequences/{sequenceId}": {
+                answer: {
+                    data: components["schemas"]["Sequence"];
+                };
+            };
+            "PATCH /sequences/{sequenceId}": {
+                body: components["schemas"]["SequenceChange"];
+                answer: {
+                    data: components["schemas"]["Sequence"];
+                };
+            };
+            "POST /sequences/{sequenceId}/resume": {
+                body: components["schemas"]["ResumeInput"];
+                answer: {
+                    data: components["schemas"]["Sequence"];
+                };
+            };
+            "DELETE /sequences/{sequenceId}": Record<string, never>;
+            "PUT /sequences/{sequenceId}/steps": {
+                body: components["schemas"]["StepsInput"];
+                answer: {
+                    data: components["schemas"]["Sequence"];
+                };
+            };
+            "POST /sequences/{sequenceId}/preview": {
+                body: components["schemas"]["StepPreviewInput"];
+                answer: {
+                    data: components["schemas"]["Preview"];
+                };
+            };
+            "GET /sequences/{sequenceId}/enrolments": {
+                query: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                answer: {
+                    data: components["schemas"]["Enrolment"][];
+                    meta: components["schemas"]["Meta"];
+                };
+            };
+            "GET /sequences/{sequenceId}/messages": {
+                query: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                    /**
+                     * @description Only messages with this status.
+                     * @enum {string}
+                     */
+                    status?: "pending" | "sent" | "failed" | "skipped" | "uncertain";
+                };
+                answer: {
+                    data: components["schemas"]["Message"][];
+                    meta: components["schemas"]["Meta"];
+                };
+            };
+            "POST /sequences/{sequenceId}/enrolments": {
+                body: components["schemas"]["EnrolmentInput"];
+                answer: {
+                    data: components["schemas"]["Enrolment"];
+                };
+            };
+            "DELETE /sequences/{sequenceId}/enrolments/{contactId}": Record<string, never>;
+            "GET /email-identities": {
+                query: {
+                    /**
+                     * @description Only identities with this status.
+                     * @enum {string}
+                     */
+                    identity_status?: "pending" | "verifying" | "verified" | "failed";
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                answer: {
+                    data: components["schemas"]["Identity"][];
+                    meta: components["schemas"]["Meta"];
+                };
+            };
+            "POST /email-identities": {
+                body: components["schemas"]["IdentityInput"];
+                answer: {
+                    data: components["schemas"]["Identity"];
+                };
+            };
+            "GET /email-identities/{emailIdentityId}": {
+                answer: {
+                    data: components["schemas"]["Identity"];
+                };
+            };
+            "POST /email-identities/{emailIdentityId}/refresh": {
+                answer: {
+                    data: components["schemas"]["Identity"];
+                };
+            };
+            "DELETE /email-identities/{emailIdentityId}": Record<string, never>;
+            "GET /suppressions": {
+                query: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                answer: {
+                    data: components["schemas"]["Suppression"][];
+                    meta: components["schemas"]["Meta"];
+                };
+            };
+            "POST /suppressions": {
+                body: components["schemas"]["SuppressionInput"];
+                answer: {
+                    data: components["schemas"]["Suppression"];
+                };
+            };
+            "DELETE /suppressions/{suppressionId}": Record<string, never>;
+            "GET /tokens": {
+                query: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                answer: {
+                    data: components["schemas"]["Token"][];
+                    meta: components["schemas"]["Meta"];
+                };
+            };
+            "GET /tokens/current": {
+                answer: {
+                    data: components["schemas"]["CurrentToken"];
+                };
+            };
+            "POST /tokens": {
+                body: components["schemas"]["TokenInput"];
+                answer: {
+                    data: components["schemas"]["NewToken"];
+                };
+            };
+            "DELETE /tokens/{tokenId}": Record<string, never>;
+            "GET /imports": {
+                query: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                };
+                answer: {
+                    data: components["schemas"]["Import"][];
+                    meta: components["schemas"]["Meta"];
+                };
+            };
+            "GET /imports/{importId}": {
+                answer: {
+                    data: components["schemas"]["Import"];
+                };
+            };
+            "POST /portal-links": {
+                body: components["schemas"]["PortalLinkInput"];
+                answer: {
+                    data: components["schemas"]["PortalLink"];
+                };
+            };
+            "GET /stats/deliveries": {
+                query: {
+                    /** @description ISO 8601 with an offset. Default: 60 minutes, 24 hours or 30 days before `to`. */
+                    from?: string;
+                    /** @description The end of the range, exclusive. Default: now. */
+                    to?: string;
+                    /**
+                     * @description The steps begin at whole minutes, hours or days of UTC. A range has at most 1500 steps.
+                     * @enum {string}
+                     */
+                    step?: "minute" | "hour" | "day";
+                    /** @description Only deliveries to this endpoint. */
+                    endpoint_id?: number;
+                };
+                answer: {
+                    data: components["schemas"]["DeliverySeries"];
+                };
+            };
+            "GET /stats/contacts": {
+                query: {
+                    /** @description ISO 8601 with an offset. Default: 60 minutes, 24 hours or 30 days before `to`. */
+                    from?: string;
+                    /** @description The end of the range, exclusive. Default: now. */
+                    to?: string;
+                    /**
+                     * @description The steps begin at whole minutes, hours or days of UTC. A range has at most 1500 steps.
+                     * @enum {string}
+                     */
+                    step?: "minute" | "hour" | "day";
+                    /** @description Whether to add `subscribed`, the number of contacts that are subscribed now. */
+                    count?: boolean;
+                };
+                answer: {
+                    data: components["schemas"]["ContactSeries"];
+                };
+            };
+            "GET /audit-log": {
+                query: {
+                    /** @description Maximum records of a page. */
+                    per_page?: number;
+                    /** @description `next_cursor` or `prev_cursor` of a page of the same listing. */
+                    cursor?: string;
+                    /** @description Id of a token: only changes that were made with it. */
+                    token?: number;
+                    /**
+                     * @description Only changes of this type.
+                     * @enum {string}
+                     */
+                    type?: "client.created" | "client.updated" | "token.created" | "token.revoked" | "list.created" | "list.updated" | "list.deleted" | "list.imported" | "topic.created" | "topic.updated" | "topic.deleted" | "tag.created" | "tag.updated" | "tag.deleted" | "segment.created" | "segment.updated" | "segment.deleted" | "import.created" | "attributes.declared" | "pages.updated" | "contact.created" | "contact.updated" | "contact.deleted" | "contact.unsubscribed" | "contact.resubscribed" | "contact.list_added" | "contact.list_removed" | "contact.topic_subscribed" | "contact.topic_unsubscribed" | "suppression.created" | "suppression.deleted" | "identity.created" | "identity.deleted" | "newsletter.created" | "newsletter.updated" | "newsletter.deleted" | "newsletter.started" | "newsletter.paused" | "newsletter.resumed" | "newsletter.cancelled" | "sequence.created" | "sequence.updated" | "sequence.resumed" | "sequence.deleted" | "sequence.enrolled" | "sequence.stopped" | "endpoint.created" | "endpoint.updated" | "endpoint.deleted" | "endpoint.secret_rotated" | "endpoint.recovered" | "delivery.redelivered";
+                };
+                answer: {
+                    data: components["schemas"]["AuditEntry"][];
+                    meta: components["schemas"]["Meta"];
+                };
+            };
+            "POST /lists/{listId}/contacts/import": {
+                query: {
+                    /**
+                     * @description Format of the file. Default: as `Content-Type` says.
+                     * @enum {string}
+                     */
+                    format?: "csv" | "ndjson";
+                    /** @description Names of columns by field: `email`, `name`, `first_name`, `last_name`, `tags`, `status`, `unsubscribed_at`, `cleaned_at`, `blocklisted`, `unsubscribed_by_contact`, `created_at`, `attributes`, `extra_attributes`, `lists`, `topics`, or an attribute. Without it, the usual names are known. */
+                    map?: {
+                        [key: string]: string;
+                    };
+                    /**
+                     * @description What becomes of contacts that exist. `skip`: they stay as they are. `replace_tags`: the tags of the row replace theirs.
+                     * @enum {string}
+                     */
+                    mode?: "merge" | "skip" | "replace_tags";
+                    /**
+                     * @description `unsubscribed`: everybody in the file has unsubscribed. No event is raised.
+                     * @enum {string}
+                     */
+                    status?: "unsubscribed";
+                    /** @description Whether the contacts have confirmed elsewhere that they join the list, so that double opt-in is skipped. Only for admins. */
+                    confirmed?: boolean;
+                    /** @description Whether every row is checked and nothing is stored. `1` and `0` are accepted too. */
+                    dry_run?: boolean;
+                };
+                answer: {
+                    data: components["schemas"]["ImportReport"];
+                };
+            };
+            "POST /contacts/import": {
+                query: {
+                    /**
+                     * @description Format of the file. Default: as `Content-Type` says.
+                     * @enum {string}
+                     */
+                    format?: "csv" | "ndjson";
+                    /** @description Names of columns by field: `email`, `name`, `first_name`, `last_name`, `tags`, `status`, `unsubscribed_at`, `cleaned_at`, `blocklisted`, `unsubscribed_by_contact`, `created_at`, `attributes`, `extra_attributes`, `lists`, `topics`, or an attribute. Without it, the usual names are known. */
+                    map?: {
+                        [key: string]: string;
+                    };
+                    /**
+                     * @description What becomes of contacts that exist. `skip`: they stay as they are. `replace_tags`: the tags of the row replace theirs.
+                     * @enum {string}
+                     */
+                    mode?: "merge" | "skip" | "replace_tags";
+                    /**
+                     * @description `unsubscribed`: everybody in the file has unsubscribed. No event is raised.
+                     * @enum {string}
+                     */
+                    status?: "unsubscribed";
+                    /** @description Whether the contacts have confirmed elsewhere that they join the list, so that double opt-in is skipped. Only for admins. */
+                    confirmed?: boolean;
+                    /** @description Whether every row is checked and nothing is stored. `1` and `0` are accepted too. */
+                    dry_run?: boolean;
+                };
+                answer: {
+                    data: components["schemas"]["ImportReport"];
+                };
+            };
+            "GET /contacts/export": {
+                query: {
+                    /** @description On any of these lists. */
+                    "lists[]"?: number[];
+                    /** @description With any of these tags. */
+                    "tags[]"?: number[];
+                    /** @description Currently subscribed to any of these topics. */
+                    "topics[]"?: number[];
+                    /** @description Substring of the name or e-mail address, without regard to case or wildcards. */
+                    search?: string;
+                    /** @description Whether to include unsubscribed contacts. `1` and `0` are accepted too. */
+                    include_unsubscribed?: boolean;
+                    /**
+                     * @description `only`: returns unsubscribed contacts only.
+                     * @enum {string}
+                     */
+                    unsubscribed?: "only";
+                    /**
+                     * Format: idn-email
+                     * @description The exact e-mail address, in any case, and with its domain in Unicode or Punycode.
+                     */
+                    email?: string;
+                    /** @description One of these contacts. */
+                    "ids[]"?: number[];
+                    /** @description On none of these lists. */
+                    "exclude_lists[]"?: number[];
+                    /** @description With none of these tags. */
+                    "exclude_tags[]"?: number[];
+                    /** @description With these values of declared attributes, compared exactly: `attributes[plan]=pro`. `PUT /settings/attributes` declares attributes. */
+                    attributes?: {
+                        [key: string]: string;
+                    };
+                    /** @description Created later than this: ISO 8601 with an offset. */
+                    created_after?: string;
+                    /** @description Created earlier than this: ISO 8601 with an offset. */
+                    created_before?: string;
+                    /** @description Id of a segment. Its filters apply in addition to the others. */
+                    segment?: number;
+                    /**
+                     * @description Default: CSV if `Accept` names it and not NDJSON, otherwise NDJSON.
+                     * @enum {string}
+                     */
+                    format?: "csv" | "ndjson";
+                    /** @description Whether cells of CSV that begin with `=`, `+`, `-`, `@` or a tab stay as they are. Otherwise they get a leading apostrophe, which the import removes. */
+                    raw?: boolean;
+                };
+            };
+        };
     };
-    responses: never;
-    parameters: never;
-    requestBodies: never;
-    headers: never;
-    pathItems: never;
 }
-export type $defs = Record<string, never>;
-export type operations = Record<string, never>;

@@ -1,10 +1,13 @@
-import type { paths } from './api.ts'
+import type { components } from './api.ts'
 
-type Verb<Route> = Route extends `${infer Method} ${string}` ? Method : never
-type Path<Route> = Route extends `${string} ${infer Below}` ? `/api/v1${Below}` : never
+type Routes = components['schemas']['Routes']
 
-type Described<Route> =
-  Path<Route> extends keyof paths ? paths[Path<Route>][Lowercase<Verb<Route>> & keyof paths[Path<Route>]] : never
+/** The type of the query, the body or the answer of a route; never if it has none. */
+type PartOf<Route, Part extends 'query' | 'body' | 'answer'> = Route extends keyof Routes
+  ? Part extends keyof Routes[Route]
+    ? Routes[Route][Part]
+    : never
+  : never
 
 /** One number for each id in the path. */
 type Ids<Text> = Text extends `${string}{${string}}${infer Rest}` ? [id: number, ...Ids<Rest>] : []
@@ -32,24 +35,9 @@ type Absent<T, Name extends keyof T> =
       : undefined
     : never
 
-export type QueryOf<Route> =
-  Described<Route> extends { parameters: { query?: infer Query } }
-    ? Sendable<Plain<NonNullable<Query>>>
-    : Record<never, never>
+export type QueryOf<Route> = Sendable<Plain<PartOf<Route, 'query'>>>
 
-type BodyOf<Route> =
-  Described<Route> extends { requestBody?: infer Body }
-    ? NonNullable<Body> extends { content: { 'application/json': infer Json } }
-      ? Sendable<Json>
-      : never
-    : never
-
-type JsonOf<Response> = Response extends { content: { 'application/json': infer Json } } ? Json : never
-
-type SuccessOf<Route> =
-  Described<Route> extends { responses: infer Responses }
-    ? JsonOf<Responses[keyof Responses & (200 | 201 | 202)]>
-    : never
+type BodyOf<Route> = Sendable<PartOf<Route, 'body'>>
 
 /** A page of a listing. */
 export interface Page<Item> {
@@ -61,7 +49,7 @@ export interface Page<Item> {
 export interface Listing<Item> extends Promise<Page<Item>>, AsyncIterable<Item> {}
 
 type AnswerOf<Route> =
-  SuccessOf<Route> extends infer Json
+  PartOf<Route, 'answer'> extends infer Json
     ? [Json] extends [never]
       ? Promise<void>
       : Json extends { data: readonly (infer Item)[]; meta: unknown }
@@ -80,14 +68,13 @@ export interface CallOptions {
 
 type WithQuery<Route> = CallOptions & { readonly query?: QueryOf<Route> | undefined }
 
-type Input<Route> =
-  Verb<Route> extends 'GET'
-    ? [query?: QueryOf<Route> | undefined, options?: CallOptions | undefined]
-    : [BodyOf<Route>] extends [never]
-      ? [body?: undefined, options?: WithQuery<Route> | undefined]
-      : Record<never, never> extends BodyOf<Route>
-        ? [body?: BodyOf<Route> | undefined, options?: WithQuery<Route> | undefined]
-        : [body: BodyOf<Route>, options?: WithQuery<Route> | undefined]
+type Input<Route> = Route extends `GET ${string}`
+  ? [query?: QueryOf<Route> | undefined, options?: CallOptions | undefined]
+  : [BodyOf<Route>] extends [never]
+    ? [body?: undefined, options?: WithQuery<Route> | undefined]
+    : Record<never, never> extends BodyOf<Route>
+      ? [body?: BodyOf<Route> | undefined, options?: WithQuery<Route> | undefined]
+      : [body: BodyOf<Route>, options?: WithQuery<Route> | undefined]
 
 /** A method that calls a route. */
 export type Method<Route> = (...args: [...Ids<Route>, ...Input<Route>]) => AnswerOf<Route>

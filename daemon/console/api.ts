@@ -1,7 +1,8 @@
 /** Calls of the public API. The console uses nothing else. */
 import createClient from 'openapi-fetch'
-import type { components, paths } from '../client/api.ts'
+import type { components } from '../client/api.ts'
 import { number } from './parts/time.tsx'
+import type { Paths } from './paths.ts'
 import { expire, token } from './session.ts'
 
 export type Schemas = components['schemas']
@@ -23,7 +24,7 @@ export class RequestError extends Error {
   }
 }
 
-export const api = createClient<paths>({ baseUrl: location.origin, fetch: authorized })
+export const api = createClient<Paths>({ baseUrl: location.origin, fetch: authorized })
 
 /** Sends a request with the tab's token. A token that the API no longer accepts ends the session. `/metrics` has its own. */
 export async function authorized(request: Request): Promise<Response> {

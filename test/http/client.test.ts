@@ -8,7 +8,7 @@ import { describe, type TestContext } from 'node:test'
 import { runInNewContext } from 'node:vm'
 import { build } from 'esbuild'
 import type { Contact, List, Newsletter, Segment } from 'mailkeep'
-import { ApiError, createClient } from 'mailkeep/client'
+import { ApiError, type Client, createClient } from 'mailkeep/client'
 import { takesKey } from '../../daemon/api/idempotency.ts'
 import { routes } from '../../daemon/api/routes/index.ts'
 import { answeredWithContact, files, operations, withoutKey } from '../../daemon/client/operations.ts'
@@ -451,6 +451,13 @@ describe('the client’s methods', () => {
       [...withoutKey, files.import, files.restore].sort(),
       without.map(({ path }) => `POST ${named(path)}`).sort(),
     )
+  })
+
+  test('take no body where the route has none: the API would ignore it', () => {
+    // @ts-expect-error: `suppress` is a parameter of the query
+    const mistaken = ({ contacts }: Client) => contacts.delete(1, { suppress: true })
+    const right = ({ contacts }: Client) => contacts.delete(1, undefined, { query: { suppress: true } })
+    assert.deepEqual([mistaken.length, right.length], [1, 1])
   })
 
   test('that delete a record have no answer', () => {

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks'
-import type { paths } from '../../client/api.ts'
 import { allLists, allSegments, allTags, type Choices, cutNote, type Schemas, topicsOf } from '../api.ts'
 import { Filter } from '../parts/filter.tsx'
 import { ErrorBox, useLoad } from '../parts/load.tsx'
 import { useQuery } from '../parts/page.tsx'
+import type { Paths } from '../paths.ts'
 import { SearchField } from './contacts.tsx'
 
-export type Filters = NonNullable<paths['/api/v1/contacts/count']['get']['parameters']['query']>
+export type Filters = NonNullable<Paths['/api/v1/contacts/count']['get']['parameters']['query']>
 
 /** Returns the filters that the address has. */
 export function filtersOf(query: Readonly<Record<string, string>>): Filters {
