@@ -193,16 +193,15 @@ export class Loop<
       const { useIndexes } = this.#ctx.storage.dialect
       const done = await transact(this.#ctx, async (tx) => {
         if (useIndexes) tx.transaction.defer(Promise.resolve(tx.transaction.run(useIndexes)))
-        const recorded = await this.#work.record(tx, finished)
+        const nextDueMs = await this.#work.record(tx, finished)
         const released = orphans ? await this.#release(tx, orphans) : 0
         const claimed = plan === undefined ? [] : await this.#work.claim(tx, plan, this.#inFlight)
-        return { recorded, claimed, released: released > 0 }
+        return { nextDueMs, claimed, released: released > 0 }
       })
       if (!done.released) this.#isClockSuspect = false
       else this.#nextOrphanCheckMs = 0 // there may be more than one turn releases
       for (const { task } of finished) this.#inFlight.delete(task.id)
-      done.recorded.committed()
-      return { claimed: done.claimed, nextDueMs: done.released ? this.#ctx.clock() : done.recorded.nextDueMs }
+      return { claimed: done.claimed, nextDueMs: done.released ? this.#ctx.clock() : done.nextDueMs }
     } catch (error) {
       this.#finished.unshift(...finished)
       throw error
@@ -266,7 +265,6 @@ export class Loop<
   #begin(task: Task): void {
     const entry: InFlight<Task> = { task }
     this.#inFlight.set(task.id, entry)
-    this.#work.started(task)
     void this.#queue.add(async () => {
       this.#finished.push(await this.#work.attempt(entry))
       this.#signal.wake()

@@ -22,14 +22,6 @@ export interface InFlight<Task> {
 /** The tasks in flight in this process, by id. */
 export type TasksInFlight = ReadonlyMap<number, unknown>
 
-/** The attempts that a turn recorded. */
-export interface Recorded {
-  /** When the first task that is retried is due; undefined when none is. */
-  readonly nextDueMs: number | undefined
-  /** Called after the commit. */
-  readonly committed: () => void
-}
-
 /** The work of a loop. The functions that get a `tx` run in the transaction of a turn and may await only statements. */
 export interface LoopWork<
   Plan,
@@ -47,8 +39,12 @@ export interface LoopWork<
   freeSlots(): number
   /** Finds what is due, and decides what to claim. */
   poll(freeSlots: number): Promise<DueWork<Plan>>
-  /** Records finished attempts whose claim is current. */
-  record(tx: Tx, finished: readonly Finished[]): Promise<Recorded>
+  /**
+   * Records finished attempts whose claim is current.
+   *
+   * @returns When the first task that is retried is due; undefined when none is.
+   */
+  record(tx: Tx, finished: readonly Finished[]): Promise<number | undefined>
   /** Releases tasks whose lease has ended. At least one. */
   releaseExpiredLeases(tx: Tx, expired: readonly Expired[]): Promise<void>
   /**
@@ -58,8 +54,6 @@ export interface LoopWork<
    */
   releaseStaleSchedules(tx: Tx): Promise<number>
   claim(tx: Tx, plan: Plan, inFlight: TasksInFlight): Promise<Task[]>
-  /** Called for each claimed task after the commit, in the order of the claims. */
-  started(task: Task): void
   /** Makes one attempt. Never throws. */
   attempt(entry: InFlight<Task>): Promise<Finished>
   close(): Promise<void>

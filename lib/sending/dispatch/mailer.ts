@@ -1,6 +1,6 @@
 import type { Context, Tx } from '../../context.ts'
 import { Loop } from '../../dispatch/loop.ts'
-import type { DueWork, InFlight, LoopWork, Recorded, TasksInFlight } from '../../dispatch/work.ts'
+import type { DueWork, InFlight, LoopWork, TasksInFlight } from '../../dispatch/work.ts'
 import { isMailkeepError, type MailkeepError } from '../../errors.ts'
 import { saveSetting } from '../../storage/settings.ts'
 import { dueMsOf, earliest, msOf, timestamp } from '../../time.ts'
@@ -121,14 +121,12 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
     }
   }
 
-  async record(tx: Tx, finished: readonly FinishedAttempt[]): Promise<Recorded> {
+  async record(tx: Tx, finished: readonly FinishedAttempt[]): Promise<number | undefined> {
     const recorded = await recordAttempts(tx, finished)
-    return {
-      nextDueMs: earliest(recorded.map(({ dueMs }) => dueMs)),
-      committed: () => {
-        for (const { outcome } of recorded) this.#messages[outcome] += 1
-      },
-    }
+    tx.transaction.afterCommit(() => {
+      for (const { outcome } of recorded) this.#messages[outcome] += 1
+    })
+    return earliest(recorded.map(({ dueMs }) => dueMs))
   }
 
   async claim(tx: Tx, { campaigns, freeSlots }: Plan, inFlight: TasksInFlight): Promise<ClaimedMessage[]> {
@@ -161,9 +159,6 @@ export class Mailer implements LoopWork<Plan, ClaimedMessage, FinishedAttempt, E
     this.#savePace(tx, 'confirmations')
     return allowed
   }
-
-  /** The claim has counted the message already. */
-  started(): void {}
 
   async attempt(entry: InFlight<ClaimedMessage>): Promise<FinishedAttempt> {
     const { task } = entry

@@ -1,6 +1,6 @@
 import type { Context, Tx } from '../../context.ts'
 import { Loop } from '../../dispatch/loop.ts'
-import type { DueWork, InFlight, LoopWork, Recorded, TasksInFlight } from '../../dispatch/work.ts'
+import type { DueWork, InFlight, LoopWork, TasksInFlight } from '../../dispatch/work.ts'
 import { earliest } from '../../time.ts'
 import { Handlers } from '../handlers/handlers.ts'
 import type { Outcome, Sender, Sending } from '../http/send.ts'
@@ -57,7 +57,7 @@ export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttem
     const { endpointConcurrency } = this.#ctx.local.webhooks.settings
     const maxDue = Math.min(endpointConcurrency, freeSlots)
     const [found, hasNewHandler] = await Promise.all([
-      findDue(this.#ctx, maxDue, this.handlers.ids),
+      findDue(this.#ctx, maxDue, [...this.handlers.byId.keys()]),
       this.handlers.findOwn(),
     ])
     const { due, nextDueMs } = this.handlers.limitDue(found.endpoints)
@@ -71,19 +71,20 @@ export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttem
   }
 
   async claim(tx: Tx, plan: Plan, inFlight: TasksInFlight): Promise<ClaimedDelivery[]> {
-    return await claimDeliveries(tx, await this.handlers.limitClaims(tx, plan), inFlight)
+    const claimed = await claimDeliveries(tx, await this.handlers.limitClaims(tx, plan), inFlight)
+    tx.transaction.afterCommit(() => {
+      for (const { endpointId, quotaClientId } of claimed) this.#scheduler.started(endpointId, quotaClientId)
+    })
+    return claimed
   }
 
-  async record(tx: Tx, finished: readonly FinishedAttempt[]): Promise<Recorded> {
+  async record(tx: Tx, finished: readonly FinishedAttempt[]): Promise<number | undefined> {
     const recorded = await recordAttempts(tx, finished)
+    tx.transaction.afterCommit(() => this.#counter.count(recorded))
     const retries = recorded.map(({ endedMs, disposition }) =>
       disposition.status === 'pending' ? endedMs + disposition.delayMs : undefined,
     )
-    return { nextDueMs: earliest(retries), committed: () => this.#counter.count(recorded) }
-  }
-
-  started(delivery: ClaimedDelivery): void {
-    this.#scheduler.started(delivery.endpointId, delivery.quotaClientId)
+    return earliest(retries)
   }
 
   async attempt(entry: InFlight<ClaimedDelivery>): Promise<FinishedAttempt> {

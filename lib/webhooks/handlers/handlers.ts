@@ -56,7 +56,7 @@ function textOf(error: unknown): string {
 /** The event handlers of this process, by subscriber id. */
 export class Handlers {
   readonly #ctx: Context
-  readonly #handlers = new Map<number, EventHandler>()
+  readonly byId = new Map<number, EventHandler>()
   /** Names whose registration is in progress. */
   readonly registering = new Set<string>()
 
@@ -79,7 +79,7 @@ export class Handlers {
     for (const [subscriber, { handler, pace }] of this.#own) {
       const found = await findSubscriber(this.#ctx, { subscriber })
       if (!found) continue
-      this.#handlers.set(found.id, handler)
+      this.byId.set(found.id, handler)
       this.#paces.set(found.id, pace)
       this.#own.delete(subscriber)
       hasFound = true
@@ -112,22 +112,6 @@ export class Handlers {
     return limited
   }
 
-  get ids(): number[] {
-    return [...this.#handlers.keys()]
-  }
-
-  has(subscriberId: number): boolean {
-    return this.#handlers.has(subscriberId)
-  }
-
-  set(subscriberId: number, handler: EventHandler): void {
-    this.#handlers.set(subscriberId, handler)
-  }
-
-  delete(subscriberId: number): void {
-    this.#handlers.delete(subscriberId)
-  }
-
   /** Calls the handler, and renews the lease until it returns. */
   handle(claimed: ClaimedDelivery): Sending {
     const aborting = new AbortController()
@@ -144,7 +128,7 @@ export class Handlers {
 
   async #call(claimed: ClaimedDelivery, signal: AbortSignal): Promise<Outcome> {
     const { clientId, endpointId, uuid, attempt, body } = claimed
-    const handler = this.#handlers.get(endpointId)
+    const handler = this.byId.get(endpointId)
     if (!handler) return { kind: 'interrupted' } // the handler was removed after the claim
     try {
       await handler({ ...readJson(body), clientId }, { deliveryId: uuid, attempt, signal })

@@ -54,7 +54,7 @@ export async function subscribe(
   const id = await register(ctx, handlers, { name, events: JSON.stringify(events) }, handler)
   let stopped = false
   const stop = () => {
-    if (!stopped) handlers.delete(id)
+    if (!stopped) handlers.byId.delete(id)
     stopped = true // a second call must not remove a handler that was registered later
   }
   ctx.local.webhooks.wake()
@@ -89,7 +89,7 @@ async function register(
   handlers.registering.add(name)
   try {
     const id = await ensureSubscriber(ctx, handlers, fields)
-    handlers.set(id, handler)
+    handlers.byId.set(id, handler)
     return id
   } finally {
     handlers.registering.delete(name)
@@ -117,7 +117,7 @@ async function findAndUpdate(
   { name, events }: SubscriberFields,
 ): Promise<number | undefined> {
   const found = await findSubscriber(tx, { subscriber: name })
-  if (found && handlers.has(found.id)) throw nameTaken()
+  if (found && handlers.byId.has(found.id)) throw nameTaken()
   if (found && found.events !== events) await changeEvents(tx, { id: found.id, events })
   return found?.id
 }
