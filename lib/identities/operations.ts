@@ -138,14 +138,11 @@ type Asked = Pick<Identity, 'id' | 'email' | 'identity_status'>
  */
 async function nextStatus(ctx: Context, provider: IdentityProvider, identity: Asked): Promise<IdentityStatus> {
   const status = await askProvider(ctx, provider, identity)
-  if (status !== 'verified' || !(await isOfAnotherClient(ctx, identity))) return status
+  if (status !== 'verified') return status
+  const email_key = foldAddress(identity.email)
+  if (!(await queries.findOfAnotherClient(ctx, { client_id: ctx.clientId, email_key }))) return status
   ctx.logger.warn({ identity: identity.id }, 'another client has this sender address, so it is not verified')
   return identity.identity_status
-}
-
-async function isOfAnotherClient(ctx: Context, { email }: Asked): Promise<boolean> {
-  const other = await queries.findOfAnotherClient(ctx, { client_id: ctx.clientId, email_key: foldAddress(email) })
-  return other !== undefined
 }
 
 async function askProvider(

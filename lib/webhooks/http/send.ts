@@ -129,7 +129,7 @@ class AnswerReader implements Connections.DispatchHandler {
   #started = false
   #ended = false
   #status: number | undefined
-  #retryAfter: { readonly retryAfterMs?: number } = {}
+  #retryAfterMs: number | undefined
   #read = 0
 
   constructor(clock: Clock, timeoutMs: number) {
@@ -148,8 +148,7 @@ class AnswerReader implements Connections.DispatchHandler {
     if (status < 200) return
     this.#status = status
     const value = headers['retry-after']
-    const waitMs = retryAfterMs(status, Array.isArray(value) ? value[0] : value, this.#clock())
-    this.#retryAfter = waitMs === undefined ? {} : { retryAfterMs: waitMs }
+    this.#retryAfterMs = retryAfterMs(status, Array.isArray(value) ? value[0] : value, this.#clock())
     // A 204 ends with its head (RFC 9110, 6.4.1). Undici rejects one whose head declares a body.
     if (status === 204) this.#answered()
   }
@@ -198,12 +197,11 @@ class AnswerReader implements Connections.DispatchHandler {
 
   #answered(): void {
     const body = textOf(Buffer.concat(this.#chunks))
-    this.end({ kind: 'answered', status: this.#status!, body, ...this.#retryAfter })
+    this.end({ kind: 'answered', status: this.#status!, body, retryAfterMs: this.#retryAfterMs })
   }
 
   #fail(error: string, timedOut: boolean): void {
-    const status = this.#status === undefined ? {} : { status: this.#status }
-    this.end({ kind: 'failed', error, timedOut, ...status, ...this.#retryAfter })
+    this.end({ kind: 'failed', error, timedOut, status: this.#status, retryAfterMs: this.#retryAfterMs })
   }
 }
 
