@@ -72,10 +72,7 @@ export const consentExtensions: readonly Route[] = [
     summary: 'Remove a suppression',
     description: 'The address can be mailed again. If it was erased, it can be stored again.',
     answers: { 204: deleted },
-    call: async ({ client, params }) => {
-      await client.suppressions.delete(params.suppressionId)
-      return noContent
-    },
+    call: ({ client, params }) => noContent(client.suppressions.delete(params.suppressionId)),
   },
 ]
 

@@ -138,10 +138,7 @@ export const contactExtensions: readonly Route[] = [
       },
     },
     answers: { 204: deleted },
-    call: async ({ client, params, query }) => {
-      await client.contacts.delete(params.contactId, query)
-      return noContent
-    },
+    call: ({ client, params, query }) => noContent(client.contacts.delete(params.contactId, query)),
   },
   {
     method: 'POST',

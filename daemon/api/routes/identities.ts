@@ -65,9 +65,6 @@ export const identityExtensions: readonly Route[] = [
     name: 'deleteIdentity',
     summary: 'Delete a sender identity',
     answers: { 204: deleted },
-    call: async ({ client, params }) => {
-      await client.identities.remove(params.emailIdentityId)
-      return noContent
-    },
+    call: ({ client, params }) => noContent(client.identities.remove(params.emailIdentityId)),
   },
 ]

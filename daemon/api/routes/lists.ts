@@ -53,9 +53,6 @@ export const listExtensions: readonly Route[] = [
       'Also deletes its memberships and topics. The contacts stay. Refused with `conflict` while the recipients of a newsletter that excludes the list are chosen.',
     answers: { 204: deleted },
     errors: ['conflict'],
-    call: async ({ client, params }) => {
-      await client.lists.delete(params.listId)
-      return noContent
-    },
+    call: ({ client, params }) => noContent(client.lists.delete(params.listId)),
   },
 ]

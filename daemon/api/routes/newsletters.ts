@@ -70,10 +70,7 @@ export const newsletterExtensions: readonly Route[] = [
     answers: { 204: deleted },
     errors: ['validation_failed'],
     refused: { status: ['The newsletter is sending: cancel it first.'] },
-    call: async ({ client, params }) => {
-      await client.newsletters.delete(params.newsletterId)
-      return noContent
-    },
+    call: ({ client, params }) => noContent(client.newsletters.delete(params.newsletterId)),
   },
   {
     method: 'GET',

@@ -168,7 +168,11 @@ export const counts: QueryDoc = {
 /** Describes the answer of `noContent`. */
 export const deleted: AnswerDoc = { description: 'Deleted.' }
 
-export const noContent: RouteResult = { status: 204 }
+/** @param done Resolves when it is deleted. */
+export async function noContent(done: Promise<void>): Promise<RouteResult> {
+  await done
+  return { status: 204 }
+}
 
 export function ok(data: unknown): RouteResult {
   return { status: 200, data }

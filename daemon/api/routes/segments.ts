@@ -51,9 +51,6 @@ export const segmentExtensions: readonly Route[] = [
     summary: 'Delete a segment',
     description: 'The contacts stay.',
     answers: { 204: deleted },
-    call: async ({ client, params }) => {
-      await client.segments.delete(params.segmentId)
-      return noContent
-    },
+    call: ({ client, params }) => noContent(client.segments.delete(params.segmentId)),
   },
 ]

@@ -66,10 +66,7 @@ export const sequenceExtensions: readonly Route[] = [
     summary: 'Delete a sequence',
     description: 'With its steps, enrolments and messages.',
     answers: { 204: deleted },
-    call: async ({ client, params }) => {
-      await client.sequences.delete(params.sequenceId)
-      return noContent
-    },
+    call: ({ client, params }) => noContent(client.sequences.delete(params.sequenceId)),
   },
   {
     method: 'PUT',
@@ -137,9 +134,6 @@ export const sequenceExtensions: readonly Route[] = [
     name: 'stopEnrolment',
     summary: 'Stop the enrolment of a contact',
     answers: { 204: { description: 'The enrolment has ended.' } },
-    call: async ({ client, params: { sequenceId, contactId } }) => {
-      await client.sequences.stop(sequenceId, contactId)
-      return noContent
-    },
+    call: ({ client, params: { sequenceId, contactId } }) => noContent(client.sequences.stop(sequenceId, contactId)),
   },
 ]

@@ -42,9 +42,6 @@ export const tags: readonly Route[] = [
       'Also removes the tag from its contacts. Refused with `conflict` while the recipients of a newsletter with the tag in its audience are chosen.',
     answers: { 204: deleted },
     errors: ['conflict'],
-    call: async ({ client, params }) => {
-      await client.tags.delete(params.tagId)
-      return noContent
-    },
+    call: ({ client, params }) => noContent(client.tags.delete(params.tagId)),
   },
 ]

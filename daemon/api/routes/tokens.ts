@@ -42,10 +42,7 @@ export const tokenExtensions: readonly Route[] = [
     summary: 'Revoke a token',
     description: 'It is invalid immediately; in other processes on PostgreSQL within 5 seconds.',
     answers: { 204: { description: 'Revoked.' } },
-    call: async ({ client, params }) => {
-      await client.tokens.revoke(params.tokenId)
-      return noContent
-    },
+    call: ({ client, params }) => noContent(client.tokens.revoke(params.tokenId)),
   },
   {
     method: 'POST',

@@ -42,9 +42,6 @@ export const topicExtensions: readonly Route[] = [
     summary: 'Delete a topic',
     description: 'Also removes the subscriptions to it.',
     answers: { 204: deleted },
-    call: async ({ client, params }) => {
-      await client.topics.delete(params.topicId)
-      return noContent
-    },
+    call: ({ client, params }) => noContent(client.topics.delete(params.topicId)),
   },
 ]

@@ -68,10 +68,7 @@ export const webhooks: readonly Route[] = [
     summary: 'Delete an endpoint with its deliveries',
     description: 'A delivery in flight is aborted.',
     answers: { 204: deleted },
-    call: async ({ client, params }) => {
-      await client.webhooks.deleteEndpoint(params.endpointId)
-      return noContent
-    },
+    call: ({ client, params }) => noContent(client.webhooks.deleteEndpoint(params.endpointId)),
   },
   {
     method: 'GET',
