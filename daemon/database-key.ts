@@ -15,15 +15,16 @@ export type KeyLocation =
 /**
  * Finds the key of a database. Searches the settings first, then the files.
  *
- * @param keyId The key id stored in the database.
+ * @param keyId The key id stored in the database; null if it has none yet.
  * @param paths Files that may contain the key, in search order.
  * @returns Undefined when no key has this id.
  */
 export async function findKey(
-  keyId: string,
+  keyId: string | null,
   { encryptionKey, previousEncryptionKey }: Partial<Pick<Config, 'encryptionKey' | 'previousEncryptionKey'>>,
   paths: readonly string[],
 ): Promise<KeyLocation | undefined> {
+  if (keyId === null) return undefined
   for (const key of [encryptionKey, previousEncryptionKey]) {
     if (key !== undefined && encryptionKeyId(key) === keyId) return { in: 'setting' }
   }

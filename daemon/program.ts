@@ -118,7 +118,7 @@ function workerProcess(): WorkerProcess | undefined {
 function forkWith(listenFd: number | undefined): Fork {
   return (number, port, creates) => {
     const [first = 'serve', ...others] = process.argv.slice(2)
-    if (process.getBuiltinModule?.('node:sea')?.isSea()) cluster.setupPrimary({ exec: first, args: others })
+    if (process.getBuiltinModule('node:sea')?.isSea()) cluster.setupPrimary({ exec: first, args: others })
     const socket = listenFd === undefined ? {} : { LISTEN_PID: String(process.pid), LISTEN_FDS: '1' }
     return cluster.fork({ MAILKEEP_PROCESS: `${number} ${port} ${Number(creates)}`, ...socket })
   }

@@ -41,7 +41,7 @@ export const backup: Command = {
     let key: KeyLocation | undefined
     const write = async (partial: string) => {
       copy = await copyVerified(source, partial, file)
-      key = copy.keyId === null ? undefined : await findKey(copy.keyId, config, [`${source}.key`])
+      key = await findKey(copy.keyId, config, [`${source}.key`])
       if (key?.in === 'file' && !existsSync(file)) await refuseOtherKey(`${target}.key`, key.key)
     }
     await writeFileAtomic(file, write, invocation.onExit)
@@ -148,8 +148,7 @@ async function printResult(
 
 /** Whether a file beside the backup has another key, so that people may take it for the key of the backup. */
 async function hasOtherKey(path: string, keyId: string | null): Promise<boolean> {
-  if (!existsSync(path)) return false
-  return keyId === null || !(await findKey(keyId, {}, [path]))
+  return existsSync(path) && !(await findKey(keyId, {}, [path]))
 }
 
 function keyLine(key: KeyLocation | undefined, file: string | null): string {

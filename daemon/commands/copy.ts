@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import type { FileReport } from '../../lib/storage/sqlite.ts'
 import { CliError } from '../cli-error.ts'
-import type { Config } from '../config.ts'
 import { databaseError } from '../database-error.ts'
 import { findKey, type KeyLocation } from '../database-key.ts'
 import { holdsDatabase, holdsPassword, inMemory, isServer, refuseSpaces, shownDatabase } from '../database-setting.ts'
@@ -49,7 +48,7 @@ export const copy: Command = {
         progress?.show({ what: what.replace('mailkeep_', ''), done, total, unit: 'row' })
       const counts = await copyInto(to, rows, { ...config.postgres, logger, report: show })
       progress?.clear()
-      printResult(invocation, to, from, counts, await findSourceKey(report, from, config))
+      printResult(invocation, to, from, counts, await findKey(report.keyId, config, [`${from}.key`]))
     } catch (error) {
       throw databaseError(error, { database: from })
     } finally {
@@ -85,10 +84,6 @@ function refuseOtherVersion(from: string, { mailkeep, unknown, unapplied }: File
   if (unapplied.length > 0) {
     throw new CliError(`${from} is of an older version: bring it up to date first, with mailkeep migrate.`)
   }
-}
-
-async function findSourceKey({ keyId }: FileReport, from: string, config: Config): Promise<KeyLocation | undefined> {
-  return keyId === null ? undefined : await findKey(keyId, config, [`${from}.key`])
 }
 
 function printResult(

@@ -27,7 +27,7 @@ export const restore: Command = {
     if (!holdsDatabase(backup)) throw new CliError(`There is no backup ${backup}: check the path.`)
     const report = await inspectBackup(backup)
     refuseNewer(backup, report)
-    const key = await findBackupKey(report, backup, config)
+    const key = await findKey(report.keyId, config, [`${backup}.key`, `${database}.key`])
     const newKey = key?.in === 'file' && resolve(key.path) !== resolve(`${database}.key`) ? key.key.trim() : undefined
     const file = await followLink(database)
     let aside: Aside = {}
@@ -72,10 +72,6 @@ function damagedBackup(backup: string, error: unknown): unknown {
 function refuseNewer(backup: string, { unknown }: FileReport): void {
   if (unknown.length === 0) return
   throw new CliError(`${backup} was made by a newer mailkeep (it has ${unknown.join(', ')}): restore it with that one.`)
-}
-
-async function findBackupKey({ keyId }: FileReport, backup: string, config: Config): Promise<KeyLocation | undefined> {
-  return keyId === null ? undefined : await findKey(keyId, config, [`${backup}.key`, `${config.database}.key`])
 }
 
 /** The new names of the files that were renamed. */
