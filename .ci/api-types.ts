@@ -55,7 +55,7 @@ interface Output {
 /** The files of the types that a generated file mentions, by the type's name. */
 type Imports = Map<string, string>
 
-function parse(path: string): ts.SourceFile {
+export function parse(path: string): ts.SourceFile {
   return ts.createSourceFile(path, readFileSync(join(root, path), 'utf8'), ts.ScriptTarget.ES2023, true)
 }
 
@@ -92,8 +92,11 @@ function tablesOf(bind: ts.SourceFile): Table[] {
   })
 }
 
-function docOf(node: ts.Node): string {
-  return ts.getJSDocCommentsAndTags(node).find(ts.isJSDoc)?.getText() ?? ''
+/** Returns the docstring of a declaration. A comment before an empty line is that of the file. */
+export function docOf(node: ts.Node): string {
+  const doc = ts.getJSDocCommentsAndTags(node).findLast(ts.isJSDoc)
+  if (!doc) return ''
+  return /\n\n/.test(node.getSourceFile().text.slice(doc.end, node.getStart())) ? '' : doc.getText()
 }
 
 /** Returns the operation as a method without its first parameter, the context. */

@@ -2,22 +2,14 @@
  * Writes lib/REFERENCE.md and the files `api-types.ts` from the docstrings, and the client's types from the API's
  * description. Run: npm run reference
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { apiTypes } from './api-types.ts'
+import ts from 'typescript-5'
+import { apiTypes, docOf, parse } from './api-types.ts'
 import { clientTypes } from './client-types.ts'
 import { publicExports } from './public-exports.ts'
 
 const root = join(import.meta.dirname, '..')
-
-/** A documented declaration: a function, a method or a whole interface. */
-interface Item {
-  readonly name: string
-  readonly doc: string
-  readonly code: string
-}
-
-type Show = (file: string, names: readonly string[], shownAs?: string) => string[]
 
 /** Returns the text of lib/REFERENCE.md for the current sources. */
 export function reference(): string {
@@ -50,15 +42,15 @@ function sections(): string[] {
       ...declared('lib/storage/postgres/driver.ts', ['PostgresPool']),
       ...declared('lib/storage/kysely.ts', ['kysely', 'KyselyOptions']),
     ]),
-    ...section('`Mailkeep`', members('lib/mailkeep.ts', 'class Mailkeep', 'mailkeep')),
+    ...section('`Mailkeep`', members('lib/mailkeep.ts', 'Mailkeep', 'mailkeep')),
     ...section('`mailkeep.on`', [
       ...declared('lib/webhooks/handlers/handlers.ts', ['EventHandler', 'HandledEvent', 'Handling']),
       ...declared('lib/webhooks/handlers/subscribers.ts', ['Subscriber']),
     ]),
-    ...section('`mailkeep.clients`', members('lib/clients/api-types.ts', 'interface ClientsApi', 'clients')),
-    ...section('`mailkeep.tokens`', members('lib/clients/api-types.ts', 'interface TokensApi', 'tokens')),
+    ...section('`mailkeep.clients`', members('lib/clients/api-types.ts', 'ClientsApi', 'clients')),
+    ...section('`mailkeep.tokens`', members('lib/clients/api-types.ts', 'TokensApi', 'tokens')),
     ...section('`mailkeep.forClient(id)`', [
-      ...members('lib/idempotency/schema.ts', 'interface IdempotencyApi', 'client'),
+      ...members('lib/idempotency/schema.ts', 'IdempotencyApi', 'client'),
       ...declared('lib/idempotency/schema.ts', ['IdempotentResult']),
     ]),
     ...apiSection('lib/contacts/api-types.ts', 'Contacts'),
@@ -67,29 +59,18 @@ function sections(): string[] {
     }),
     ...section(
       '`mailkeep.forClient(id).settings.attributes`',
-      members('lib/api-types.ts', 'interface AttributeSettingsApi', 'attributes'),
+      members('lib/api-types.ts', 'AttributeSettingsApi', 'attributes'),
     ),
-    ...section(
-      '`mailkeep.forClient(id).settings.pages`',
-      members('lib/api-types.ts', 'interface PageSettingsApi', 'pages'),
-    ),
-    ...section('`mailkeep.links`', members('lib/contacts/api-types.ts', 'interface LinksApi', 'links')),
-    ...section(
-      '`mailkeep.forClient(id).tokens`',
-      members('lib/clients/api-types.ts', 'interface ClientTokensApi', 'tokens'),
-    ),
-    ...section('`mailkeep.forClient(id).auditLog`', members('lib/api-types.ts', 'interface AuditLogApi', 'auditLog')),
+    ...section('`mailkeep.forClient(id).settings.pages`', members('lib/api-types.ts', 'PageSettingsApi', 'pages')),
+    ...section('`mailkeep.links`', members('lib/contacts/api-types.ts', 'LinksApi', 'links')),
+    ...section('`mailkeep.forClient(id).tokens`', members('lib/clients/api-types.ts', 'ClientTokensApi', 'tokens')),
+    ...section('`mailkeep.forClient(id).auditLog`', members('lib/api-types.ts', 'AuditLogApi', 'auditLog')),
     ...apiSection('lib/api-types.ts', 'Stats'),
     ...apiSection('lib/clients/api-types.ts', 'Portal'),
     ...['Newsletters', 'Sequences'].flatMap((slice) => apiSection('lib/sending/api-types.ts', slice)),
     ...['Webhooks', 'Events'].flatMap((slice) => apiSection('lib/webhooks/api-types.ts', slice)),
     ...section('Inputs', [
-      ...inputFiles.flatMap((file) =>
-        declared(
-          file,
-          exported(file).filter((name) => isInput(name) && !/^export const/.test(itemOf(file, name)!.code)),
-        ),
-      ),
+      ...inputFiles.flatMap((file) => types(file, true)),
       ...declared('lib/contacts/contact-key.ts', ['ContactKey']),
       ...declared('lib/limits.ts', ['inputLimits']),
     ]),
@@ -109,8 +90,8 @@ function sections(): string[] {
         'identities',
         'webhooks',
         'sending',
-      ].flatMap((slice) => records(`lib/${slice}/schema.ts`)),
-      ...['message', 'sequence'].flatMap((name) => records(`lib/sending/${name}-schema.ts`)),
+      ].flatMap((slice) => types(`lib/${slice}/schema.ts`, false)),
+      ...['message', 'sequence'].flatMap((name) => types(`lib/sending/${name}-schema.ts`, false)),
       ...declared('lib/webhooks/recovery.ts', ['Recovery']),
       ...declared('lib/contacts/group-counts.ts', ['Counted']),
       ...declared('lib/page.ts', ['Page']),
@@ -149,7 +130,7 @@ function sections(): string[] {
     ...section('Testing: `mailkeep/testing`', [
       ...declared('lib/testing.ts', ['testMailkeep', 'TestOptions', 'TestKit', 'KitEvent']),
       ...declared('lib/testing/clock.ts', ['Duration', 'DurationUnit']),
-      ...members('lib/testing/clock.ts', 'class TestClock', 'clock'),
+      ...members('lib/testing/clock.ts', 'TestClock', 'clock'),
       ...declared('lib/testing/sender.ts', ['CapturedDelivery', 'ReplyTo', 'Reply']),
       ...declared('lib/testing/mail.ts', ['CapturedMail', 'MailReplyTo', 'MailReply']),
     ]),
@@ -179,7 +160,7 @@ function section(title: string, lines: readonly string[]): string[] {
 
 function apiSection(file: string, slice: string): string[] {
   const name = slice.toLowerCase()
-  return section(`\`mailkeep.forClient(id).${name}\``, members(file, `interface ${slice}Api`, name))
+  return section(`\`mailkeep.forClient(id).${name}\``, members(file, `${slice}Api`, name))
 }
 
 const inputFiles = [
@@ -212,104 +193,93 @@ function isInput(name: string): boolean {
   return /Input$/.test(name) || ['ImportCounts', 'BatchOperationResult', 'EventBatchResult'].includes(name)
 }
 
-const records = (file: string) => {
+/** A declaration that a file exports. */
+interface Declaration {
+  readonly kind: string
+  readonly node: ts.Node
+}
+
+/** Returns the declarations that a file exports, by name. Of a schema and its type with one name, only the first. */
+function declarationsOf(file: string): Map<string, Declaration> {
+  const found = new Map<string, Declaration>()
+  for (const node of parse(file).statements) {
+    const [, kind, name] = /^export (?:async )?(function|interface|type|class|const) (\w+)/.exec(node.getText()) ?? []
+    if (kind && !found.has(name!)) found.set(name!, { kind, node })
+  }
+  return found
+}
+
+/** Shows the types of input of a file, or its other interfaces. */
+function types(file: string, areInputs: boolean): string[] {
+  const kinds = areInputs ? ['interface', 'type'] : ['interface']
+  const names = [...declarationsOf(file)].filter(
+    ([name, { kind }]) => kinds.includes(kind) && isInput(name) === areInputs,
+  )
   return declared(
     file,
-    exported(file).filter((name) => !isInput(name) && /^export interface/.test(itemOf(file, name)?.code ?? '')),
+    names.map(([name]) => name),
   )
 }
 
-const read = (file: string) => readFileSync(join(root, file), 'utf8')
-
-/** Returns the names that a file exports, in source order. */
-function exported(file: string): string[] {
-  const names = [...read(file).matchAll(/^export (?:interface|type|const) (\w+)/gm)].map((match) => match[1]!)
-  return [...new Set(names)] // a schema may have the name of its type
+/** Shows declarations from the source. Functions lose their bodies, and classes their private parts. */
+function declared(file: string, names: readonly string[], shownAs?: string): string[] {
+  const declarations = declarationsOf(file)
+  return names.flatMap((name) => {
+    const found = declarations.get(name)
+    if (!found) throw new Error(`${file} exports no ${name}`)
+    const code = found.kind === 'class' ? publicShape(found.node as ts.ClassDeclaration) : signatureOf(found.node)
+    const shown = code
+      .replace(internalMember, '')
+      .replace(/^export (?:async )?(\w+) \w+/, `export $1 ${shownAs ?? name}`)
+    return item(shownAs ?? name, found.node, shown)
+  })
 }
 
-/** Returns declarations from the source. Functions lose their bodies, and classes their private parts. */
-const declared: Show = (file, names, shownAs) =>
-  names.flatMap((name) => {
-    const item = itemOf(file, name)
-    if (!item) throw new Error(`${file} exports no ${name}`)
-    const code = item.code.replace(new RegExp(`(?<=^export \\w+ )${name}\\b`), shownAs ?? name)
-    return ['', `### \`${shownAs ?? name}\``, ...text(item.doc), '', '```ts', code, '```']
-  })
-
-function itemOf(file: string, name: string): Item | undefined {
-  const source = read(file)
-  const start = new RegExp(
-    `(?:/\\*\\*((?:(?!\\*/)[\\s\\S])*)\\*/\\n(?:// biome-ignore .*\\n)?)?(^export (?:async )?(function|interface|type|class|const) ${name}\\b)`,
-    'm',
-  ).exec(source)
-  if (!start) return undefined
-  const [whole, doc = '', head, kind] = start
-  const rest = source.slice(start.index + whole.length - head!.length)
-  const end =
-    kind === 'function'
-      ? signatureEnd(rest)
-      : kind === 'type' || kind === 'const'
-        ? rest.search(/\n(?=\n|\/\*\*|export )/)
-        : rest.search(/\{\}$|\n\}/m) + 2
-  const code = rest
-    .slice(0, end < 0 ? undefined : end)
-    .trimEnd()
-    .replace('export async', 'export')
-  return { name, doc, code: kind === 'class' ? publicShape(code) : code.replace(internalMember, '') }
+function item(title: string, node: ts.Node, code: string): string[] {
+  return ['', `### \`${title}\``, ...text(docOf(node)), '', '```ts', code, '```']
 }
 
 const internalMember = /^ {2}\/\*\*(?:(?!\*\/)[\s\S])*@internal(?:(?!\*\/)[\s\S])*\*\/\n.*\n/gm
 
-/** Returns a class without private members and bodies. */
-function publicShape(code: string): string {
-  const [head] = code.split('\n')
-  const fields =
-    code.match(/^ {2}(?:\/\*\*.*\*\/|(?:override )?readonly [a-z].*|get .*(?= \{$))$|^ {2}get .*(?= \{$)/gm) ?? []
-  return [head, ...fields, '}'].join('\n')
+/** Returns the text of a declaration, without the body of a function. */
+function signatureOf(node: ts.Node): string {
+  const { body } = node as { body?: ts.Node }
+  return node
+    .getText()
+    .slice(0, body && body.getStart() - node.getStart())
+    .trimEnd()
 }
 
-/** Returns the position where the signature ends and the body begins. */
-function signatureEnd(text: string): number {
-  let depth = 0
-  for (let at = text.indexOf('('); at < text.length; at++) {
-    if ('([{<'.includes(text[at]!)) {
-      if (text[at] === '{' && depth === 0)
-        return /[:&|] $/.test(text.slice(0, at)) ? at + balanced(text.slice(at)) : at - 1
-      depth++
-    } else if (')]}'.includes(text[at]!) || (text[at] === '>' && text[at - 1] !== '=')) depth--
-    else if (text[at] === '\n' && depth === 0) return at
-  }
-  return text.length
+/** Returns a class with its public fields. */
+function publicShape(node: ts.ClassDeclaration): string {
+  const [head] = node.getText().split('\n')
+  const fields = node.members.filter(
+    (member) => ts.isGetAccessor(member) || (ts.isPropertyDeclaration(member) && !ts.isPrivateIdentifier(member.name)),
+  )
+  const lines = fields.flatMap((field) => [docOf(field), signatureOf(field)].filter(Boolean).map((line) => `  ${line}`))
+  return [head, ...lines, '}'].join('\n')
 }
 
-function balanced(text: string): number {
-  let depth = 0
-  for (let at = 0; at < text.length; at++) {
-    if (text[at] === '{') depth++
-    else if (text[at] === '}' && --depth === 0) return at + 1
-  }
-  return text.length
-}
-
-/** Returns the documented methods of a class or an interface. */
-function members(file: string, head: string, prefix: string): string[] {
-  const source = read(file)
-  const from = source.indexOf(`export ${head}`)
-  if (from < 0) throw new Error(`${file} exports no ${head}`)
-  const body = source.slice(from, source.indexOf('\n}', from))
-  const methods = [...body.matchAll(/^ {2}\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\n {2}(?:async )?(?=([a-z]\w*)[(<])/gm)]
-  return methods
-    .filter(({ 1: doc, 2: name }) => !doc!.includes('@internal') && name !== 'constructor')
-    .flatMap((match) => {
-      const rest = body.slice(match.index + match[0].length)
-      const code = rest.slice(0, signatureEnd(rest)).replace(/\n {2}/g, '\n')
-      return ['', `### \`${prefix}.${match[2]}\``, ...text(match[1]!), '', '```ts', code, '```']
+/** Shows the documented methods of a class or an interface. */
+function members(file: string, name: string, prefix: string): string[] {
+  const { node } = declarationsOf(file).get(name)!
+  return [...(node as ts.ClassDeclaration | ts.InterfaceDeclaration).members]
+    .filter((member) => (ts.isMethodDeclaration(member) || ts.isMethodSignature(member)) && docOf(member) !== '')
+    .filter((member) => !docOf(member).includes('@internal'))
+    .flatMap((member) => {
+      const code = signatureOf(member)
+        .replace(/^async /, '')
+        .replace(/\n {2}/g, '\n')
+      return item(`${prefix}.${member.name!.getText()}`, member, code)
     })
 }
 
 /** Converts a docstring to Markdown. */
 function text(doc: string): string[] {
-  const plain = doc.replace(/^\s*\* ?/gm, '').trim()
+  const plain = doc
+    .slice('/**'.length, -'*/'.length)
+    .replace(/^\s*\* ?/gm, '')
+    .trim()
   if (plain === '') return []
   const [about = '', ...tags] = plain.split(/^@/m)
   const lines = about.trim() === '' ? [] : ['', paragraphs(about)]
