@@ -91,8 +91,6 @@ function outcomeOf(reply: ReplyTo): Outcome {
   if (reply === 'unreachable') return { kind: 'failed', error: 'The request failed: ECONNREFUSED.', timedOut: false }
   if (typeof reply === 'number') return { kind: 'answered', status: reply, body: '' }
   const { status, body = '', retryAfterSeconds } = reply
-  const allowsRetryAfter = status === 429 || status === 503
-  const retryAfter =
-    retryAfterSeconds === undefined || !allowsRetryAfter ? {} : { retryAfterMs: retryAfterSeconds * 1000 }
-  return { kind: 'answered', status, body, ...retryAfter }
+  const isObeyed = retryAfterSeconds !== undefined && (status === 429 || status === 503)
+  return { kind: 'answered', status, body, retryAfterMs: isObeyed ? retryAfterSeconds * 1000 : undefined }
 }

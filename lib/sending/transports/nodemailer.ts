@@ -8,11 +8,11 @@ export function mailOptions({ from, to, replyTo, subject, html, text, headers }:
   const { 'Message-ID': messageId, ...others } = headers
   return {
     // As a prepared header it would make nodemailer's pool throw outside of any promise.
-    ...(messageId === undefined ? {} : { messageId }),
+    messageId,
     // Nodemailer would write line breaks encoded, and mail programs decode them.
     from: { name: headerText(from.name), address: from.email },
     to: { name: headerText(to.name ?? ''), address: to.email },
-    ...(replyTo === undefined ? {} : { replyTo: { name: '', address: replyTo } }),
+    replyTo: replyTo === undefined ? undefined : { name: '', address: replyTo },
     subject: withoutEncodedWords(subject),
     html: withMailLines(html),
     text: withMailLines(text),

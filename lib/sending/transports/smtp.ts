@@ -164,8 +164,8 @@ async function openPool({ tls, ...server }: Server, options: SmtpOptions, forceA
     connectionTimeout: timeoutMs,
     greetingTimeout: timeoutMs,
     socketTimeout: timeoutMs,
-    ...(ehloName === undefined ? {} : { name: ehloName }),
-    ...(dkim === undefined ? {} : { dkim: signingOptions(dkim) }),
+    name: ehloName,
+    dkim: dkim && signingOptions(dkim),
   })
   // Keeps the stream of each attempt. It is only read after the server has asked for the message.
   pool.use('stream', (mail, done) => {
