@@ -28,7 +28,7 @@ export async function makeFirstToken(
   const path = resolve(isServer(database) ? 'mailkeep.admin-token' : `${database}.admin-token`)
   const toFile = adminToken === undefined && !terminal && database !== inMemory
   if (toFile) await requireWritableDirectory(mailkeep, path)
-  const created = await mailkeep.clients.bootstrap(adminToken === undefined ? {} : { token: adminToken })
+  const created = await mailkeep.clients.bootstrap({ token: adminToken })
   if (!created) return undefined
   if (adminTokenFile !== undefined) return { in: 'file', path: resolve(adminTokenFile), given: true }
   if (adminToken !== undefined) return { in: 'environment' }

@@ -36,7 +36,7 @@ export interface ApiOptions {
   /** Whether a host mounts the API. The OpenAPI description then omits paths outside `/api/v1`. */
   readonly mounted?: boolean
   /** Takes the reports of mail providers. Without it their paths are not found. */
-  readonly inbound?: Inbound
+  readonly inbound?: Inbound | undefined
   /** Whether this server has the console. Without it there are no links to the console's pages. Default: true. */
   readonly console?: boolean
 }

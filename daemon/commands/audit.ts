@@ -16,8 +16,8 @@ export const auditList: Command = {
   run: async (invocation) => {
     const { token, type } = invocation.flags
     const filters: AuditQueryInput = {
-      ...(token === undefined ? {} : { token: idFrom('--token', token) }),
-      ...(type === undefined ? {} : { type: oneOf('type', type, changeTypes) }),
+      token: token === undefined ? undefined : idFrom('--token', token),
+      type: type === undefined ? undefined : oneOf('type', type, changeTypes),
     }
     const entries = await withClient(invocation, ({ auditLog }) => {
       return collectRecords((query) => auditLog.list({ ...query, ...filters }), maxEntries)

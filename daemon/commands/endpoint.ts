@@ -60,8 +60,8 @@ const listDeliveries: Command = {
     const id = idFrom('The endpoint', invocation.args[0])
     const { status, since } = invocation.flags
     const filters: DeliveryQueryInput = {
-      ...(status === undefined ? {} : { status: oneOf('status', status, deliveryStatuses) }),
-      ...(since === undefined ? {} : { since }),
+      status: status === undefined ? undefined : oneOf('status', status, deliveryStatuses),
+      since,
     }
     const limit = limitFrom(invocation.flags.limit)
     const deliveries = await withMailkeep(invocation, async (mailkeep) => {

@@ -22,7 +22,7 @@ const addIdentity: Command = {
     const input = {
       email,
       name,
-      ...(status === undefined ? {} : { status: oneOf('status', status, identityStatuses) }),
+      status: status === undefined ? undefined : oneOf('status', status, identityStatuses),
     }
     const add = () => withClient(invocation, (client) => unchecked(client).identities.add(input))
     const identity = await naming({ email: '--email', name: '--name' }, add)

@@ -39,7 +39,7 @@ export const newsletterCommands: readonly Command[] = [sendNewsletter]
 async function send(mailkeep: Mailkeep, id: number, invocation: Invocation): Promise<Newsletter> {
   const { client } = await findOwner(mailkeep, `newsletter ${id}`, ({ newsletters }) => newsletters.get(id))
   const { at } = invocation.flags
-  const started = await naming({ at: '--at' }, () => client.newsletters.send(id, at === undefined ? {} : { at }))
+  const started = await naming({ at: '--at' }, () => client.newsletters.send(id, { at }))
   if (started.status === 'scheduled') return started
   return await sendUntilFinal(mailkeep, client, started, invocation)
 }

@@ -42,9 +42,9 @@ async function serveTogether({ config, logger, print, stopped, fork, listenFd, o
   const crashed = listenFd === undefined ? new Promise<never>(() => {}) : group.allEnded().then(refuseToGoOn)
   crashed.catch(() => {}) // the start of the first process reports its own error
   const stopping = stopped.then(() => group.stop())
-  const report = await group.start(1)
+  const report = await group.start()
   if (report) print(report)
-  group.startOthers(2, config.processes)
+  group.startOthers(config.processes)
   await Promise.race([stopping, crashed])
 }
 
@@ -69,6 +69,7 @@ async function serveAlone(invocation: Invocation): Promise<void> {
   const mailkeep = await openMailkeep(config, logger, { create: worker?.creates ?? true, publicUrl })
   let deadlineMs = 0
   try {
+    const { sesTopics: topics } = config.mail
     const own = createMetrics(mailkeep, config.metricsToken)
     const metrics = worker ? { ...own, render: worker.sumMetrics(own.render) } : own
     const api = createApi({
@@ -76,10 +77,8 @@ async function serveAlone(invocation: Invocation): Promise<void> {
       logger,
       metrics,
       console: config.console,
-      ...(config.mail.sesTopics.length === 0
-        ? {}
-        : { inbound: createInbound({ mailkeep, logger, topics: config.mail.sesTopics }) }),
-      ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }),
+      inbound: topics.length === 0 ? undefined : createInbound({ mailkeep, logger, topics }),
+      publicUrl: config.publicUrl,
     })
     const pages = contactPages({ mailkeep, logger, trustProxy: config.trustProxy })
     const website = config.console ? consoleSurfaces(logger, config.portalOrigins) : {}

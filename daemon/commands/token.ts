@@ -29,8 +29,8 @@ const createToken: Command = {
     const input = {
       clientId: idFrom('--client', client),
       role: roleFrom(role),
-      ...(name === undefined ? {} : { name }),
-      ...(expiresIn === undefined ? {} : { expiresInMs: durationMs(expiresIn) }),
+      name,
+      expiresInMs: expiresIn === undefined ? undefined : durationMs(expiresIn),
     }
     await withMailkeep(invocation, async (mailkeep) => {
       const create = () => mailkeep.tokens.create(input)
@@ -52,10 +52,10 @@ const listTokens: Command = {
   flags: [{ name: 'client', value: 'ID', about: 'Only the tokens of this client', default: 'all', example: '1' }],
   run: async (invocation) => {
     const { client } = invocation.flags
-    const filter: { clientId?: number } = client === undefined ? {} : { clientId: idFrom('--client', client) }
+    const clientId = client === undefined ? undefined : idFrom('--client', client)
     const tokens = await withMailkeep(invocation, async (mailkeep) => {
-      if (filter.clientId !== undefined) await mailkeep.clients.get(filter.clientId)
-      return await mailkeep.tokens.list(filter)
+      if (clientId !== undefined) await mailkeep.clients.get(clientId)
+      return await mailkeep.tokens.list({ clientId })
     })
     const rows = tokens.map((token) => [
       token.id,

@@ -21,9 +21,8 @@ export type ContactPages = Handler & FetchHandler
  */
 export function createContactPages(options: ContactPagesOptions): ContactPages {
   const surface = contactPages(options)
-  const prefix = options.prefix === undefined ? {} : { prefix: options.prefix }
-  const node = nodeHandler(surface, prefix) as (...args: readonly unknown[]) => Promise<void>
-  const web = fetchHandler(surface.answer, prefix)
+  const node = nodeHandler(surface, options) as (...args: readonly unknown[]) => Promise<void>
+  const web = fetchHandler(surface.answer, options)
   const handler = (...args: readonly unknown[]) => (isWebRequest(args[0]) ? web(args[0]) : node(...args))
   return handler as ContactPages
 }

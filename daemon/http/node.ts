@@ -90,7 +90,8 @@ interface MountedSurface {
 
 /** Returns the handler of a surface for node:http and the hosts based on it. */
 export function nodeHandler(surface: MountedSurface, options: MountPlace): Handler {
-  const limits = { ...defaultSendLimits, ...(options.bodyBytes !== undefined && { bodyBytes: options.bodyBytes }) }
+  const { bodyBytes = defaultSendLimits.bodyBytes } = options
+  const limits = { ...defaultSendLimits, bodyBytes }
   return async (first: object, second: unknown, third?: Next) => {
     const call = hostCallOf(first, second, third)
     const mounted = resolveMount(call.url, call.originalUrl, options.prefix)
@@ -102,7 +103,7 @@ export function nodeHandler(surface: MountedSurface, options: MountPlace): Handl
     const { req, res } = call
     const exchange: HttpExchange = { req, res, awaitsContinue: false }
     try {
-      send(exchange, await surface.answer(requestOf(exchange, call, mounted, limits.bodyBytes)), false, limits)
+      send(exchange, await surface.answer(requestOf(exchange, call, mounted, bodyBytes)), false, limits)
     } catch (error) {
       surface.logger.error({ err: error }, 'request could not be answered')
       res.destroy()

@@ -47,23 +47,23 @@ export class ProcessGroup {
   }
 
   /**
-   * Starts the process with this number, and again whenever it ends. Only its first start creates the database.
+   * Starts the first process, and again whenever it ends. Only its first start creates the database.
    *
    * @returns What it prints when it serves; undefined when `stop` was called before.
    * @throws CliError It ended before that, and has printed the reason.
    */
-  start(number: number): Promise<StartReport | undefined> {
+  start(): Promise<StartReport | undefined> {
     return new Promise((resolve, reject) => {
-      this.#run(number, 0, resolve, (code, signal) => {
+      this.#run(1, 0, resolve, (code, signal) => {
         if (this.#isStopping) resolve(undefined)
-        else reject(new CliError(signal ? `Process ${number} was ended by ${signal}.` : '', code === 2 ? 2 : 1))
+        else reject(new CliError(signal ? `Process 1 was ended by ${signal}.` : '', code === 2 ? 2 : 1))
       })
     })
   }
 
-  /** Starts further processes. One that cannot start is started again, with longer and longer pauses. */
-  startOthers(first: number, last: number): void {
-    for (let number = first; number <= last && !this.#isStopping; number++) this.#run(number, 0)
+  /** Starts the processes after the first. One that cannot start is started again, with longer and longer pauses. */
+  startOthers(total: number): void {
+    for (let number = 2; number <= total && !this.#isStopping; number++) this.#run(number, 0)
   }
 
   /** Asks all processes to stop, and resolves when they have ended. @throws CliError One of them has failed. */
