@@ -9,6 +9,7 @@ import { ifFound, invalid, notFound } from '../errors.ts'
 import { continueJob, done, type Job, type JobHandlers, type JobResult, maxRowsPerBatch } from '../jobs/operations.ts'
 import { listPage, mapPage, type Page, type PageInput } from '../page.ts'
 import { parse } from '../parse.ts'
+import { recordFrom } from '../record.ts'
 import { transact } from '../storage/transaction.ts'
 import { msOf, timestamp } from '../time.ts'
 import { findEventEndpoints, isWanted, raiseTo } from '../webhooks/outbox.ts'
@@ -16,7 +17,13 @@ import { requireExists } from './audience.ts'
 import { skipPendingSteps } from './message-queries.ts'
 import { atStart, nextPlace, type Place, type Progress, passedSteps, progressAfter } from './places.ts'
 import * as queries from './sequence-queries.ts'
-import { type Enrolment, type EnrolmentInput, NewEnrolment, sequenceSummaryFrom } from './sequence-schema.ts'
+import {
+  type Enrolment,
+  type EnrolmentInput,
+  enrolmentFields,
+  NewEnrolment,
+  sequenceSummaryFrom,
+} from './sequence-schema.ts'
 import { getSequenceSummary, lockSequence } from './sequences.ts'
 import * as stepQueries from './step-queries.ts'
 
@@ -223,8 +230,9 @@ export function dueAfter(place: Pick<Place, 'delay_seconds'> | undefined, since:
 
 interface EnrolmentRow extends Omit<Enrolment, 'next_step_id'>, Progress {}
 
+const enrolmentRecord = recordFrom(enrolmentFields)
+
 function enrolmentFrom(row: EnrolmentRow, places: readonly Place[]): Enrolment {
-  const { id, sequence_id, contact_id, contact_email, status, reason, due_at, created_at } = row
-  const next_step_id = status === 'active' ? (nextPlace(places, row)?.id ?? null) : null
-  return { id, sequence_id, contact_id, contact_email, status, reason, next_step_id, due_at, created_at }
+  const next_step_id = row.status === 'active' ? (nextPlace(places, row)?.id ?? null) : null
+  return enrolmentRecord({ ...row, next_step_id })
 }

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { readJson } from '../json.ts'
 import { inputLimits } from '../limits.ts'
 import { closedObject, Description, isRecord, noRecordMessage, Text, wholeNumber } from '../parse.ts'
-import { Count, described, Id, OffsetTime, type RecordFields, Uuid } from '../record.ts'
+import { Count, described, Id, OffsetTime, type RecordFields, recordFrom, Uuid } from '../record.ts'
 import { type Timestamp, withOffset } from '../time.ts'
 import { type EventType, eventTypes, hostEventTypes } from './event-types.ts'
 
@@ -165,18 +165,12 @@ interface EndpointRow extends Omit<Endpoint, 'events'> {
   last_triggered_at: Timestamp | null
 }
 
+const endpointRecord = recordFrom(endpointFields)
+
 export function endpointFrom(row: EndpointRow): Endpoint {
-  return {
-    id: row.id,
-    uuid: row.uuid,
-    url: row.url,
-    description: row.description,
-    events: JSON.parse(row.events),
-    active: Boolean(row.active),
-    disabled_reason: row.disabled_reason,
-    consecutive_failures: row.consecutive_failures,
-    last_triggered_at: withOffset(row.last_triggered_at),
-  }
+  const events = JSON.parse(row.events)
+  const last_triggered_at = withOffset(row.last_triggered_at)
+  return endpointRecord({ ...row, events, active: Boolean(row.active), last_triggered_at })
 }
 
 /** One attempt of a delivery. */
@@ -229,17 +223,13 @@ interface DeliveryRow extends Omit<Delivery, 'event_type'> {
   delivered_at: Timestamp | null
 }
 
+const deliveryRecord = recordFrom(deliveryFields)
+
 /** @param active Whether the endpoint is active. If not, a pending delivery is shown as held before its row changes. */
 export function deliveryFrom(row: DeliveryRow, active: boolean): Delivery {
-  return {
-    id: row.id,
-    uuid: row.uuid,
-    event_type: row.event_type as EventType,
-    status: row.status === 'pending' && !active ? 'held' : row.status,
-    attempts: row.attempts,
-    response_status: row.response_status,
-    delivered_at: withOffset(row.delivered_at),
-  }
+  const event_type = row.event_type as EventType
+  const status = row.status === 'pending' && !active ? 'held' : row.status
+  return deliveryRecord({ ...row, event_type, status, delivered_at: withOffset(row.delivered_at) })
 }
 
 interface EndpointDeliveryRow extends DeliveryRow {
@@ -272,13 +262,8 @@ export function detailFrom(row: DetailRow, active: boolean, attempt_log: Attempt
   }
 }
 
+const attemptRecord = recordFrom(attemptFields)
+
 export function attemptFrom(row: Attempt): Attempt {
-  return {
-    number: row.number,
-    started_at: withOffset(row.started_at),
-    duration_ms: row.duration_ms,
-    response_status: row.response_status,
-    error: row.error,
-    response_body: row.response_body,
-  }
+  return attemptRecord({ ...row, started_at: withOffset(row.started_at) })
 }

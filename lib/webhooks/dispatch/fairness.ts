@@ -140,7 +140,7 @@ export class FairScheduler {
   }
 
   #quotaOf(clientId: number): Quota {
-    const quota = this.#clients.get(clientId) ?? new Quota(atLeastOne(this.#limits.total / 4))
+    const quota = this.#clients.get(clientId) ?? new Quota(Math.max(1, Math.floor(this.#limits.total / 4)))
     this.#clients.set(clientId, quota)
     return quota
   }
@@ -180,12 +180,7 @@ class Quota {
   admits(responsiveness: Responsiveness, isFirst: boolean): boolean {
     const free = this.#limit - this.inFlight
     if (responsiveness === 'answering') return free > 0
-    if (responsiveness === 'hanging' && this.hanging >= atLeastOne(this.#limit / 8)) return false
+    if (responsiveness === 'hanging' && this.hanging >= Math.max(1, Math.floor(this.#limit / 8))) return false
     return free > Math.floor(this.#limit / (responsiveness === 'unknown' && isFirst ? 8 : 4))
   }
-}
-
-/** Rounds down, but returns at least 1. */
-function atLeastOne(count: number): number {
-  return Math.max(1, Math.floor(count))
 }
