@@ -4,7 +4,7 @@ import * as v from 'valibot'
 import type { Context } from '../context.ts'
 import { mapPage, type Page, type PageInput, pageFields, type Range, readPage } from '../page.ts'
 import { closedObject, parse, TimeMs } from '../parse.ts'
-import { int, ints, rows, statement, text, time, word } from '../storage/statement.ts'
+import { int, ints, rows, statement, text, time, type Values, word } from '../storage/statement.ts'
 import { timestamp } from '../time.ts'
 import * as queries from './queries.ts'
 import {
@@ -43,13 +43,7 @@ interface ListedEndpoint {
 }
 
 /** The range of an index: the deliveries of one endpoint, type and status, by id. */
-const endedRange = { endpoint_id: int, event_type: text, status: word<DeliveryStatus>() }
-
-interface EndedRange {
-  readonly endpoint_id: number
-  readonly event_type: EventType
-  readonly status: DeliveryStatus
-}
+const endedRange = { endpoint_id: int, event_type: word<EventType>(), status: word<DeliveryStatus>() }
 
 const position = { after: int, after_id: int, since: time, limit: int }
 
@@ -174,7 +168,7 @@ function endedRangesOf(
   { id: endpoint_id, events }: ListedEndpoint,
   status: DeliveryStatus | undefined,
   event_type: EventType | undefined,
-): EndedRange[] {
+): Values<typeof endedRange>[] {
   const own: readonly EventType[] = events === null ? eventTypes : [...JSON.parse(events), 'webhook.test']
   const types = new Set(event_type === undefined ? own : [event_type])
   const statuses = deliveryStatuses.filter((one) => one !== 'pending' && (status === undefined || one === status))
