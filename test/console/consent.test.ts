@@ -21,7 +21,7 @@ consoleTest('the pages for contacts get a name, a colour and own texts', async (
   await page.getByLabel('Name', { exact: true }).fill('Acme')
   await page.getByLabel('Colour of buttons').fill('blue')
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByRole('alert').getByText('colour').first().waitFor()
+  await page.getByRole('alert').getByText('Colour of buttons:').waitFor()
   await page.getByLabel('Colour of buttons').fill('#0a58ca')
   await page.getByLabel('Language').selectOption('de')
   await page.getByLabel('Own texts').fill('unsubscribe_title: Bye: see you\n')

@@ -216,7 +216,7 @@ consoleTest('a segment is created, filters contacts, is changed and deleted', as
   await dialog.getByLabel('Attributes').fill('plan: pro')
   await dialog.getByLabel('Created after').fill('yesterday')
   await dialog.getByRole('button', { name: 'Create segment' }).click()
-  await dialog.getByRole('alert').getByText('created_after').waitFor()
+  await dialog.getByRole('alert').getByText('Created after:').waitFor()
   await dialog.getByLabel('Created after').fill('2020-01-01T00:00:00Z')
   await dialog.getByRole('button', { name: 'Create segment' }).click()
   await page.getByText('lists, exclude lists, attributes, created after').waitFor()

@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { RequestError } from '../api.ts'
 import { endedBecause, token } from '../session.ts'
+import { adviceOfPage, labelOf } from './labels.ts'
 import type { CursorParameter } from './page.tsx'
 
 export interface Loading<T> {
@@ -122,12 +123,8 @@ export function ErrorBox({ error, retry }: { error: unknown; retry?: () => void 
         <ul>
           {Object.entries(fields).map(([field, messages]) => (
             <li key={field}>
-              {field !== 'body' && (
-                <>
-                  <code>{field}</code>:{' '}
-                </>
-              )}
-              {messages.join(' ')}
+              {field !== 'body' && <>{labelOf(field) ?? <code>{field}</code>}: </>}
+              {messages.map(adviceOfPage).join(' ')}
             </li>
           ))}
         </ul>

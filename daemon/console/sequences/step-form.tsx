@@ -8,6 +8,9 @@ export type Step = Schemas['StepsInput']['steps'][number]
 
 export const secondsPerHour = 3600
 
+/** The longest delay that the API takes: a leap year. */
+const maxHours = 366 * 24
+
 interface StepFormProps {
   readonly sequenceId: number
   readonly step: Step
@@ -39,6 +42,7 @@ export function StepForm({ sequenceId, step, before, cancel, save }: StepFormPro
             name="hours"
             type="number"
             min={0}
+            max={maxHours}
             step="any"
             required
             defaultValue={String(step.delay_seconds / secondsPerHour)}

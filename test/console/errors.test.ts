@@ -1,0 +1,50 @@
+/** What the errors of the API are on a page: words of the page instead of names of the API. */
+import assert from 'node:assert/strict'
+import { assertAccessible, consoleTest } from './world.ts'
+
+consoleTest('errors of fields have the labels that the page shows', async ({ page, visit, data, allowErrors }) => {
+  allowErrors()
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await data('POST', '/sequences', { name: 'Welcome', status: 'paused' })
+  await data('POST', '/newsletters', { subject: 'Hi', html: '<a href="{{ unsubscribe_url }}">Unsubscribe</a>' })
+  const dialog = page.getByRole('dialog')
+  const reasons = async () => await page.locator('form').getByRole('alert').getByRole('listitem').allTextContents()
+
+  await visit('/console/segments')
+  await page.getByText('No segment yet.').waitFor()
+  await page.keyboard.press('n')
+  await dialog.getByLabel('Name', { exact: true }).fill('Cologne')
+  await dialog.getByLabel('Attributes').fill('home_city: Cologne')
+  await dialog.getByRole('button', { name: 'Create segment' }).click()
+  await dialog.getByRole('alert').waitFor()
+  assert.deepEqual(await reasons(), [
+    'Attributes, home_city: This is not declared. Contacts can be filtered by declared attributes only. ' +
+      'An admin declares them: “Attributes” on the page of segments.',
+  ])
+  await assertAccessible(page, 'an error of a field')
+
+  await visit('/console/sequences/1')
+  await page.getByRole('button', { name: 'New step' }).click()
+  await page.getByLabel('Subject').fill('Hello')
+  await page.getByLabel('HTML').fill('<p>Hello</p>')
+  await page.getByRole('button', { name: 'Save step' }).click()
+  await page.locator('form').getByRole('alert').waitFor()
+  assert.deepEqual(await reasons(), ['Step 1, HTML: This must contain {{ unsubscribe_url }}.'])
+  await page.getByRole('button', { name: 'Cancel' }).click()
+
+  await visit('/console/newsletters/1')
+  await page.getByRole('button', { name: 'Send test' }).click()
+  await dialog.getByLabel('Addresses').fill('ada@example.org, bob')
+  await dialog.getByRole('button', { name: 'Send test' }).click()
+  await dialog.getByRole('alert').waitFor()
+  assert.deepEqual(await reasons(), ['Addresses, number 2: This must be an e-mail address.'])
+
+  await visit('/console/contacts/1')
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await dialog.getByRole('button', { name: 'Add attribute' }).click()
+  await dialog.getByLabel('Name of attribute 1').fill('home_city')
+  await dialog.getByLabel('Value of attribute 1').fill('x'.repeat(10_001))
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await dialog.getByRole('alert').waitFor()
+  assert.deepEqual(await reasons(), ['home_city: This must have at most 10000 characters.'])
+})
