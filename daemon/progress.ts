@@ -1,5 +1,5 @@
 /** Progress of one task. */
-interface ProgressReport {
+export interface ProgressReport {
   /** The current step, such as a file's name. */
   readonly what: string
   readonly done: number

@@ -3,7 +3,7 @@ import type { ClientMailkeep, Mailkeep, Newsletter } from '../../lib/index.ts'
 import { inMemory, isServer } from '../database-setting.ts'
 import { loadSqlite } from '../drivers.ts'
 import { sqliteOptions } from '../open.ts'
-import { plural } from '../progress.ts'
+import { type ProgressReport, plural } from '../progress.ts'
 import { type Command, findOwner, type Invocation, idFrom, naming, withMailkeep } from './command.ts'
 
 const pollIntervalMs = 200
@@ -70,9 +70,7 @@ async function sendUntilFinal(
         mailkeep.start()
         isSending = true
       }
-      const { recipients, pending } = newsletter.counts
-      const what = isSending ? newsletter.name : `${newsletter.name}, ${ofDaemon(newsletter)}`
-      progress?.show({ what, done: recipients - pending, total: recipients, unit: 'message' })
+      progress?.show(progressOf(newsletter, isSending))
       if (newsletter.status !== 'sending' || isStopped) return newsletter
       await Promise.race([wait(pollIntervalMs), stop])
     }
@@ -81,9 +79,18 @@ async function sendUntilFinal(
   }
 }
 
-/** Returns what the daemon does. Only its progress shows that it has a transport. */
-function ofDaemon({ counts: { recipients, pending } }: Newsletter): string {
-  return pending < recipients ? 'sent by the daemon' : 'waits until the daemon sends it: it needs a mail transport'
+/**
+ * Returns what the progress bar shows. Only the progress of a daemon shows that it has a transport. Until then there is no
+ * bar, and the name comes last, because the hint must fit into a terminal of 80 columns.
+ *
+ * @param isSending Whether this process sends. Otherwise a daemon does.
+ */
+export function progressOf({ name, counts }: Pick<Newsletter, 'name' | 'counts'>, isSending: boolean): ProgressReport {
+  const { recipients, pending } = counts
+  const report = { done: recipients - pending, unit: 'message' }
+  if (isSending) return { ...report, what: name, total: recipients }
+  if (pending < recipients) return { ...report, what: `sent by the daemon: ${name}`, total: recipients }
+  return { ...report, what: `waits until the daemon sends it: it needs a mail transport: ${name}` }
 }
 
 function textOf({ id, status, scheduled_at, counts }: Newsletter): string {

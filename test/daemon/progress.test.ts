@@ -1,6 +1,7 @@
 /** The progress display of long-running commands. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { progressOf } from '../../daemon/commands/newsletter.ts'
 import { progressOn } from '../../daemon/progress.ts'
 
 /** Creates an output and a clock that the test moves. */
@@ -50,6 +51,19 @@ test('without a terminal a line is printed every ten seconds, and none for short
     'mailkeep: people.csv: 25 %, 10,000 rows, 1,000 rows/s, 0:30 left\n' +
       'mailkeep: people.csv: 50 %, 20,000 rows, 1,000 rows/s, 0:20 left\n',
   )
+})
+
+test('on a terminal of 80 columns a newsletter says what its daemon needs, whatever its name', () => {
+  const output = Object.assign(openOutput(true), { columns: 80 })
+  const progress = progressOn(output, () => output.ms)
+  const counts = { recipients: 4000, pending: 4000, sent: 0, failed: 0, skipped: 0, uncertain: 0 }
+  const name = 'The summer sale, second try'
+  progress.show(progressOf({ name, counts }, false))
+  output.ms = 5000
+  progress.show(progressOf({ name, counts: { ...counts, pending: 3000, sent: 1000 } }, false))
+  const [, waiting, sending] = output.said.split('\r\x1b[K')
+  assert.match(waiting!, /^0 messages: waits until the daemon sends it: it needs a mail transport: The/)
+  assert.match(sending!, /^\[#+\.+\] 25 %, 1,000 messages, 200 messages\/s, 0:15/)
 })
 
 test('names cannot inject terminal control sequences', () => {
