@@ -121,7 +121,10 @@ function Test({ newsletterId, state, close }: SendDialogProps) {
   return (
     <Dialog title="Send a test" close={close}>
       <Form action="Send test" cancel={close} submit={submit}>
-        <Field label="Addresses" name="emails" required hint="At most 10, separated by commas." />
+        {/* The outcome is that of other addresses once they are changed. */}
+        <div onInput={() => setResults(undefined)}>
+          <Field label="Addresses" name="emails" required hint="At most 10, separated by commas." />
+        </div>
         {results && (
           <div role="status">
             <ul>
