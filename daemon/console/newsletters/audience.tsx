@@ -97,10 +97,11 @@ interface ChecksProps {
   readonly change?: (chosen: number[]) => void
 }
 
-/** Chosen values stay even if they are not among the offered ones. */
+/** Chosen values are first. They stay even if they are not among the offered ones. */
 function Checks({ title, name, of, filters: { [name]: chosen = [] }, note, change }: ChecksProps) {
   const others = chosen.filter((id) => of.every((one) => one.id !== id)).map((id) => ({ id, name: `#${id}` }))
-  const all = [...of, ...others]
+  const [first] = useState(chosen) // a value does not move when it is chosen
+  const all = [...of, ...others].toSorted((a, b) => Number(first.includes(b.id)) - Number(first.includes(a.id)))
   if (all.length === 0 && note === undefined) return null
   return (
     <fieldset
