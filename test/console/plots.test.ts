@@ -85,3 +85,13 @@ consoleTest(
   },
   { viewport: { width: 360, height: 780 }, timezoneId: 'UTC' },
 )
+
+consoleTest('the overview shows newer figures when it is refreshed', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await visit('/')
+  const subscribed = page.locator('.figures div').filter({ hasText: 'Subscribed contacts' }).locator('dd')
+  await subscribed.getByText('1', { exact: true }).waitFor()
+  await data('POST', '/contacts', { email: 'bob@example.org' })
+  await page.getByRole('button', { name: 'Refresh' }).click()
+  await subscribed.getByText('2', { exact: true }).waitFor()
+})

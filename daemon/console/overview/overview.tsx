@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useMemo } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { api, dataOf, type Schemas } from '../api.ts'
 import { Loaded, useLoad } from '../parts/load.tsx'
 import { Page, useQuery } from '../parts/page.tsx'
@@ -22,7 +22,8 @@ const names = Object.keys(ranges) as Range[]
 export function Overview() {
   const [query, change] = useQuery()
   const range = names.find((name) => name === query.range) ?? 'day'
-  const span = useMemo(() => spanOf(range), [range])
+  const [refreshed, setRefreshed] = useState(0)
+  const span = useMemo(() => spanOf(range), [range, refreshed])
   const contacts = useLoad(
     () => dataOf(api.GET('/api/v1/stats/contacts', { params: { query: { ...span, count: true } } })),
     [span],
@@ -31,17 +32,22 @@ export function Overview() {
     <Page
       title="Overview"
       actions={
-        <select
-          aria-label="Time range"
-          value={range}
-          onChange={(event) => change({ range: event.currentTarget.value })}
-        >
-          {Object.entries(ranges).map(([name, { text }]) => (
-            <option key={name} value={name}>
-              {text}
-            </option>
-          ))}
-        </select>
+        <>
+          <select
+            aria-label="Time range"
+            value={range}
+            onChange={(event) => change({ range: event.currentTarget.value })}
+          >
+            {Object.entries(ranges).map(([name, { text }]) => (
+              <option key={name} value={name}>
+                {text}
+              </option>
+            ))}
+          </select>
+          <button type="button" onClick={() => setRefreshed(refreshed + 1)}>
+            Refresh
+          </button>
+        </>
       }
     >
       {contacts.value?.subscribed === 0 && may('member') && <FirstSteps />}
