@@ -159,9 +159,17 @@ consoleTest('everything is reached by keys', async ({ page, visit, data }) => {
   await page.keyboard.press('Enter')
   await heading(page, 'bob@example.org')
   await page.keyboard.press('?')
-  await page.getByRole('dialog', { name: 'Keyboard' }).waitFor()
+  await page.getByRole('dialog', { name: 'Keyboard' }).getByText('Search or filter, if the page can').waitFor()
   await page.keyboard.press('Escape')
   assert.equal(await page.getByRole('dialog').count(), 0)
+})
+
+consoleTest('the key / chooses a filter where a page has no search', async ({ page, visit, data }) => {
+  await data('POST', '/sequences', { name: 'Welcome', status: 'paused' })
+  await visit('/console/sequences/1?status=sent')
+  await page.getByText('No message matches.').waitFor()
+  await page.keyboard.press('/')
+  assert.equal(await page.evaluate('document.activeElement.ariaLabel'), 'Status of messages')
 })
 
 consoleTest('an error shows its code and the id of its request', async ({ page, visit, allowErrors }) => {

@@ -44,7 +44,7 @@ export function Newsletters() {
       actions={may('member') && <NewButton onClick={() => setCreating(true)}>New newsletter</NewButton>}
     >
       <search class="filters">
-        <Filter name="status" label="Status" any="Any status" options={statuses} isSearch />
+        <Filter name="status" label="Status" any="Any status" options={statuses} />
       </search>
       <Listing of={newsletters} empty={<NoNewsletter hasFilter={!!status} />} columns={columns} />
       {isCreating && <CreateNewsletter close={() => setCreating(false)} />}

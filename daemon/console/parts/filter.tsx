@@ -14,17 +14,14 @@ interface FilterProps {
   readonly value?: string | undefined
   /** A parameter that is left out when another value is chosen. */
   readonly clears?: string
-  /** Whether the key / moves the focus to it. */
-  readonly isSearch?: boolean
 }
 
 /** A choice that filters the listing of the page. */
-export function Filter({ name, label, any, options, note, clears, isSearch = false, ...given }: FilterProps) {
+export function Filter({ name, label, any, options, note, clears, ...given }: FilterProps) {
   const [query, change] = useQuery()
   return (
     <select
       aria-label={label}
-      data-search={isSearch || undefined}
       value={('value' in given ? given.value : query[name]) ?? ''}
       onChange={(event) => change({ ...(clears && { [clears]: undefined }), [name]: event.currentTarget.value })}
     >

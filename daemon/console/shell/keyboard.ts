@@ -7,7 +7,7 @@ export const isHelpOpen = signal(false)
 const sequenceMs = 1500
 
 /**
- * Listens for keys: `/` searches, `n` creates, `j` and `k` move through a table, `g` and a letter open a section, `?`
+ * Listens for keys: `/` searches or filters, `n` creates, `j` and `k` move through a table, `g` and a letter open a section, `?`
  * shows them all.
  *
  * @param open Opens an address.
@@ -22,7 +22,7 @@ export function listenForKeys(open: (href: string) => void): () => void {
     const section = performance.now() - goPressedAt < sequenceMs ? sections.find((one) => one.key === key) : undefined
     goPressedAt = key === 'g' ? performance.now() : Number.NEGATIVE_INFINITY
     if (section) open(section.href)
-    else if (key === '/') focus('[data-search]')
+    else if (key === '/') focus('[data-search], search select')
     else if (key === 'n') document.querySelector<HTMLElement>('[data-new]')?.click()
     else if (key === 'j') moveFocus(1)
     else if (key === 'k') moveFocus(-1)

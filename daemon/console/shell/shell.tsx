@@ -160,8 +160,8 @@ function Help() {
   }
   useEffect(() => close, [path])
   const keys: readonly (readonly [string, string])[] = [
-    ['/', 'Search'],
-    ['n', 'Create'],
+    ['/', 'Search or filter, if the page can'],
+    ['n', 'Create, if the page can'],
     ['j', 'Next row'],
     ['k', 'Previous row'],
     ['?', 'This help'],

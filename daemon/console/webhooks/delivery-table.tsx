@@ -43,7 +43,7 @@ export function DeliveryFilters() {
   const { hours } = useDeliveryQuery()
   return (
     <search class="filters">
-      <Filter name="status" label="Status" any="Any status" options={statuses} isSearch />
+      <Filter name="status" label="Status" any="Any status" options={statuses} />
       <Filter name="type" label="Event type" any="Any event" options={[...eventTypes, 'webhook.test']} />
       <Filter name="hours" label="Time" any="Any time" options={periods} value={hours} />
     </search>
