@@ -3,7 +3,7 @@
 import { type AbortInput, AbortOptions } from '../abort.ts'
 import { type Context, isAdmin, type Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
-import { inTurn, lockBatches } from '../jobs/batch-queue.ts'
+import { checkInTurns, inTurn, lockBatches } from '../jobs/batch-queue.ts'
 import { parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import {
@@ -50,7 +50,7 @@ export async function runBatch(
   const { operations } = parse(Batch, Array.isArray(input) ? { operations: input } : input)
   const { signal } = parse(AbortOptions, options, 'options')
   const results: BatchOperationResult[] = []
-  const parsed = parseOperations(ctx, operations, results)
+  const parsed = await parseOperations(ctx, operations, results)
   const keys = {
     ids: parsed.flatMap(({ id }) => id ?? []),
     emailKeys: parsed.flatMap(({ emailKey }) => emailKey ?? []),
@@ -73,9 +73,13 @@ export async function runBatch(
 type Parsed = Omit<Planned, 'key'>
 
 /** Parses the operations. Writes the results of those that are refused. */
-function parseOperations(ctx: Context, inputs: readonly unknown[], results: BatchOperationResult[]): Parsed[] {
+async function parseOperations(
+  ctx: Context,
+  inputs: readonly unknown[],
+  results: BatchOperationResult[],
+): Promise<Parsed[]> {
   const parsed: Parsed[] = []
-  for (const [at, input] of inputs.entries()) {
+  await checkInTurns(ctx, inputs, (input, at) => {
     try {
       const operation = parseOperation(input)
       requireMayConfirm(ctx, operation.confirmed)
@@ -84,7 +88,7 @@ function parseOperations(ctx: Context, inputs: readonly unknown[], results: Batc
     } catch (error) {
       results[at] = { status: 'refused', errors: refusal(error).refused.errors! }
     }
-  }
+  })
   return parsed
 }
 

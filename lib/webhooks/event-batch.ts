@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { type AbortInput, AbortOptions } from '../abort.ts'
 import type { Context, Tx } from '../context.ts'
 import { type FieldErrors, invalid, isMailkeepError } from '../errors.ts'
-import { inTurn } from '../jobs/batch-queue.ts'
+import { checkInTurns, inTurn } from '../jobs/batch-queue.ts'
 import { withCommas } from '../limits.ts'
 import { closedObject, isRecord, noRecordMessage, parse } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
@@ -63,7 +63,7 @@ export async function raiseEvents(
   const { events } = parse(EventBatch, Array.isArray(input) ? { events: input } : input)
   const { signal } = parse(AbortOptions, options, 'options')
   const results: EventBatchResult[] = []
-  const parsed = parseEvents(events, results)
+  const parsed = await parseEvents(ctx, events, results)
   for (const batch of transactionsOf(parsed, await findEventEndpoints(ctx))) {
     await inTurn(ctx, signal, () => transact(ctx, (tx) => raiseBatch(tx, batch)))
     for (const { at } of batch) results[at] = { status: 'raised' }
@@ -72,18 +72,23 @@ export async function raiseEvents(
 }
 
 /** Writes the results of the events that are refused, and returns the others. */
-function parseEvents(inputs: readonly unknown[], results: EventBatchResult[]): ParsedEvent[] {
-  return inputs.flatMap((input, at) => {
+async function parseEvents(
+  ctx: Context,
+  inputs: readonly unknown[],
+  results: EventBatchResult[],
+): Promise<ParsedEvent[]> {
+  const parsed: ParsedEvent[] = []
+  await checkInTurns(ctx, inputs, (input, at) => {
     try {
       if (!isRecord(input)) throw invalid('event', noRecordMessage(input))
       const { type, data } = parse(HostEvent, input)
-      return [{ at, type, ...checkBody(type, data) }]
+      parsed.push({ at, type, ...checkBody(type, data) })
     } catch (error) {
       if (!isMailkeepError(error, 'validation_failed')) throw error
       results[at] = { status: 'refused', errors: error.errors! }
-      return []
     }
   })
+  return parsed
 }
 
 function* transactionsOf(events: readonly ParsedEvent[], endpoints: EventEndpoints): Generator<ParsedEvent[]> {

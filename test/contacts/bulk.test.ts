@@ -304,3 +304,44 @@ onEveryDatabase('an e-mail address that is repeated in a batch', (open) => {
     assert.equal(await storedEvents(), 1)
   })
 })
+
+onEveryDatabase('checking a batch that is wrong everywhere', (open) => {
+  /** Returns what was seen when the last input was read, and whether anything else ran since the first one was read. */
+  const watched = <Item extends object>(wrong: Item) => {
+    let turns = 0
+    let seen = 0
+    const count = () => {
+      turns += 1
+      next = setImmediate(count)
+    }
+    let next = setImmediate(count)
+    const last = Object.defineProperty({ ...wrong }, Object.keys(wrong)[0]!, {
+      enumerable: true,
+      get: () => (seen = turns),
+    })
+    const stop = () => {
+      clearImmediate(next)
+      return seen
+    }
+    return { items: [...Array.from({ length: 999 }, () => wrong), last], stop }
+  }
+
+  test('lets other work run in between, for contacts', async (t) => {
+    const { acme } = await open(t)
+    const { items, stop } = watched({ op: 'add_to_list', email: 'ada@example.org', lists: Array<number>(400).fill(0) })
+    const results = await unchecked(acme).contacts.batch(items)
+    assert.ok(stop() > 0)
+    assert.ok(results.length === 1000 && results.every(({ status }) => status === 'refused'))
+  })
+
+  test('lets other work run in between, for events', async (t) => {
+    const { acme } = await open(t)
+    const { items, stop } = watched({
+      type: 'newsletter.sent',
+      data: { a: [...Array(1000).fill([]), null, Number.NaN] },
+    })
+    const results = await unchecked(acme).events.raiseMany(items)
+    assert.ok(stop() > 0)
+    assert.ok(results.length === 1000 && results.every(({ status }) => status === 'refused'))
+  })
+})
