@@ -46,7 +46,13 @@ function nameOf({ at }: Container): string {
   return typeof at === 'number' ? String(at) : (JSON.parse(at) as string)
 }
 
+/** JSON.parse keeps every decimal number of this many digits whose exponent is not near the limits of floating point. */
+const safeDigits = 15
+const safeExponent = /^[^eE]*(?:[eE][+-]?\d\d?)?$/
+
+/** The short numbers are found at once, because a body may have 500,000. */
 function isExact(written: string): boolean {
+  if (written.length <= safeDigits && safeExponent.test(written)) return true
   const value = Number(written)
   return Number.isFinite(value) && decimalOf(written) === decimalOf(JSON.stringify(value))
 }
