@@ -1,7 +1,10 @@
 import type { Socket } from 'node:net'
 import type { HttpExchange } from './request-body.ts'
 
-/** Maximum concurrent requests of one connection. Bounds the answers that stay in memory when the client does not read. */
+/**
+ * Maximum concurrent requests of one connection. Bounds the answers that stay in memory when the client does not read. No
+ * more start in one turn of the event loop: a chunk of 64 KiB may have thousands that are answered at once.
+ */
 const maxConcurrentRequests = 8
 
 /** Methods of requests that change nothing. Only these run in parallel on one connection (RFC 9112, 9.3.2). */
@@ -31,6 +34,8 @@ export class Pipeline {
   #running = 0
   #runsAlone = false
   #queue: Queued[] = []
+  /** Requests that have started from the queue in this turn. */
+  #starts = 0
 
   constructor(socket: Socket, waiting: WaitingRequests) {
     this.#socket = socket
@@ -82,11 +87,18 @@ export class Pipeline {
 
   #next(): void {
     for (let next = this.#queue[0]; next && this.#canRun(next.exchange); next = this.#queue[0]) {
+      if (this.#starts === maxConcurrentRequests) return
+      if (this.#starts++ === 0) setImmediate(() => this.#nextTurn())
       this.#queue.shift()
       this.#waiting.count--
       if (this.#queue.length === 0) this.#socket.resume()
       this.#run(next)
     }
+  }
+
+  #nextTurn(): void {
+    this.#starts = 0
+    this.#next()
   }
 
   #dropQueue(): void {

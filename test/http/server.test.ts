@@ -187,6 +187,29 @@ test('of hundreds of pipelined requests few run at a time, and all are answered 
   assert.ok(most > 1 && most <= 8, `${most} at a time`)
 })
 
+test('thousands of pipelined requests let other work run in between', async (t) => {
+  let turns = 0
+  let answered = 0
+  let first: number | undefined
+  const count = () => {
+    turns += 1
+    next = setImmediate(count)
+  }
+  let next = setImmediate(count)
+  t.after(() => clearImmediate(next))
+  const { server } = await open(t, async () => {
+    first ??= turns
+    answered += 1
+    return json({ passed: turns - first })
+  })
+  const wire = dial(t, server)
+  wire.socket.write(get().repeat(1000))
+  await until(wire, /^(?:[^{]*\{"passed":\d+\}){1000}$/)
+  assert.equal(answered, 1000)
+  const passed = Number(/\d+(?=\}$)/.exec(wire.received)![0])
+  assert.ok(passed >= 30, `the event loop turned ${passed} times`)
+})
+
 test('a body among pipelined requests arrives complete', async (t) => {
   const { server } = await open(t, sizes)
   const wire = dial(t, server)
