@@ -12,8 +12,17 @@ const { CaseTag, Context, CycleTag, Drop, defaultOperators } = modules as typeof
 /** Maximum work of one rendering: one unit for each character that it writes, and for what follows. */
 const maxWork = 4_000_000
 
-/** Work of one tag, text or output. */
-export const workPerTemplate = 20
+/** Work of one tag, text or output. This and what follows is about the time that 25 characters of a filter take. */
+export const workPerTemplate = 60
+
+/** Work of one operator of a condition, value of `when`, or filter. */
+const workPerStep = 20
+
+/** Work of one name in the path of a variable. */
+const workPerRead = 15
+
+/** Work of one argument of a filter. */
+const workPerArgument = 5
 
 /** Work of one element of an array or field of an object, besides its characters. */
 const workPerElement = 50
@@ -21,8 +30,11 @@ const workPerElement = 50
 /** Characters that a search compares in one unit of work. Each place of the text may take the length of the pattern. */
 const comparisonsPerWork = 64
 
-/** Work of one name in a date, such as %A. Names of days and months are slow. */
+/** Work of one name in a date, such as %A, and of the filters that write one. Names of days and months are slow. */
 const workPerName = 2000
+const namingFilters: ReadonlySet<string> = new Set([
+  ...['date_to_xmlschema', 'date_to_rfc822', 'date_to_string', 'date_to_long_string'],
+])
 const nameInDate = /%[^a-z]*[abhc]/gi
 
 /** Filters that evaluate an expression for each element, and a filter that puts arrays into arrays. */
@@ -52,7 +64,7 @@ export class BoundedContext extends Context {
 
   /** Also stops conditions of many parts, and filters that read a property of each element. */
   override readProperty(...args: Parameters<liquidjs.Context['readProperty']>): unknown {
-    this.renderLimit.check(performance.now())
+    this.use(workPerRead)
     return super.readProperty(...args)
   }
 
@@ -92,7 +104,7 @@ export const boundedOperators: liquidjs.Operators = Object.fromEntries(
     (...operands: [unknown, unknown, BoundedContext]) => {
       const ctx = operands.at(-1) as BoundedContext
       const values = operands.slice(0, -1)
-      ctx.use(1)
+      ctx.use(workPerStep)
       for (const value of values) ctx.charge(value)
       if (name === 'contains') ctx.chargeSearch(values[0], values[1])
       return (operator as (...operands: unknown[]) => unknown)(...operands)
@@ -111,7 +123,9 @@ class BoundedCycle extends CycleTag {
 class BoundedCase extends CaseTag {
   override *render(ctx: liquidjs.Context, emitter: liquidjs.Emitter): Generator<unknown, void, unknown> {
     // Each value of `when` is compared with this one.
-    ;(ctx as BoundedContext).charge(yield this.value.value(ctx, false))
+    const bounded = ctx as BoundedContext
+    bounded.charge(yield this.value.value(ctx, false))
+    bounded.use(workPerStep * this.branches.reduce((count, { values }) => count + values.length, 0))
     yield* super.render(ctx, emitter)
   }
 }
@@ -131,10 +145,11 @@ type FilterThis = { readonly context: liquidjs.Context }
 function boundedFilter(name: string, filter: Handler): Handler {
   return function* (this: FilterThis, ...inputs: unknown[]): Generator<unknown, unknown, unknown> {
     const context = this.context as BoundedContext
-    context.use(1)
+    context.use(workPerStep + workPerArgument * inputs.length)
     for (const input of inputs) context.charge(input)
     if (searchFilters.has(name)) context.chargeSearch(inputs[0], inputs[1])
     if (name === 'date') context.use((String(inputs[1]).match(nameInDate)?.length ?? 0) * workPerName)
+    if (namingFilters.has(name)) context.use(workPerName)
     if (elementFilters.has(name) && Array.isArray(inputs[1]))
       throw new Error(`${name} adds a text or number. To add a list, use concat`)
     const result = yield filter.apply(this, inputs)

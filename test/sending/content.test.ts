@@ -386,6 +386,22 @@ describe('hostile templates', () => {
     assert.equal(rendered({ html: '{% if contact.name != blank and not false %}yes{% endif %}' }).html, 'yes')
   })
 
+  test('conditions, values, names and dates count as work', (t) => {
+    performance.now = () => 0 // so that the time does not stop them; a mock would record each call
+    t.after(() => Reflect.deleteProperty(performance, 'now'))
+    const many = (times: number, body: string) => `{% for i in (1..${times}) %}${body}{% endfor %}`
+    for (const html of [
+      many(500, `{% if 1 == 2${' or 1 == 2'.repeat(300)} %}{% endif %}`),
+      many(300, `{% if contact.name == 'x'${" or contact.name == 'x'".repeat(300)} %}{% endif %}`),
+      many(1000, `{% case i %}${'{% when 0 %}x'.repeat(300)}{% endcase %}`),
+      many(40_000, '{% if contact.attributes.a %}{% endif %}'),
+      many(9000, `{{ i${' | plus: 1'.repeat(30)} }}`),
+      many(60_000, '{{ i }}'),
+      many(5000, '{{ "2026-01-02" | date_to_string }}'),
+    ])
+      assert.match(problemOf(html), /work limit exceeded/, html.slice(0, 100))
+  })
+
   test('the templates of a content share the time', (t) => {
     let nowMs = 0
     t.mock.method(performance, 'now', () => {
