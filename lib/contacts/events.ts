@@ -76,13 +76,16 @@ const changeOf: Partial<Record<EventType, ChangeType>> = {
 
 /** Records each type of change of a contact once, however many events it has. A new contact has one entry. */
 export function auditEvents(tx: Tx, events: readonly ContactEvent[]): void {
-  const entries = new Map<string, AuditedChange>()
+  const recorded = new Map<number, Set<ChangeType>>()
+  const entries: AuditedChange[] = []
   for (const { type: event, contactId: targetId } of events) {
     const type = changeOf[event]
-    if (type === undefined || entries.has(`contact.created ${targetId}`)) continue
-    entries.set(`${type} ${targetId}`, { type, targetId })
+    const before = recorded.get(targetId) ?? new Set()
+    if (type === undefined || before.has('contact.created') || before.has(type)) continue
+    recorded.set(targetId, before.add(type))
+    entries.push({ type, targetId })
   }
-  auditAll(tx, [...entries.values()])
+  auditAll(tx, entries)
 }
 
 /**
@@ -116,8 +119,11 @@ export async function raiseContactEvents(
   const contacts = only ? [only] : await readContacts(tx, distinct(wanted.map(({ contactId }) => contactId)))
   const byId = new Map(contacts.map((contact) => [contact.id, contact]))
   // What a contact has lost is not among its own tags and topics.
-  const tagsLost = wanted.flatMap(({ type, tagId }) => (type === 'contact.untagged' ? tagId! : []))
-  const topicsLost = wanted.flatMap(({ type, topicId }) => (type === 'contact.topic_unsubscribed' ? topicId! : []))
+  const [tagsLost, topicsLost]: [number[], number[]] = [[], []]
+  for (const { type, tagId, topicId } of wanted) {
+    if (type === 'contact.untagged') tagsLost.push(tagId!)
+    if (type === 'contact.topic_unsubscribed') topicsLost.push(topicId!)
+  }
   const lostTags = tagsLost.length > 0 ? await findTags(tx, tagsLost) : []
   const lostTopics = topicsLost.length > 0 ? await findTopics(tx, topicsLost) : []
   const occurrences: TypedOccurrence[] = []
@@ -134,7 +140,7 @@ export async function raiseContactEvents(
     occurrences.push({ type, data, contactId })
   }
   if (!only) return await raiseAllTo(tx, endpoints, occurrences)
-  for (const { type, ...occurrence } of occurrences) await raiseTo(tx, endpoints, type, occurrence)
+  for (const occurrence of occurrences) await raiseTo(tx, endpoints, occurrence.type, occurrence)
 }
 
 async function readContacts(tx: Tx, ids: readonly number[]): Promise<Contact[]> {
