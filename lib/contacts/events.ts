@@ -58,7 +58,7 @@ export async function finishChange(
     known ?? getContact(tx, id),
     events.length > 0 ? findEventEndpoints(tx) : [],
   ])
-  await raiseContactEvents(tx, endpoints, events, contact)
+  await raiseEventsOf(tx, endpoints, contact, events)
   return contact
 }
 
@@ -97,41 +97,61 @@ export async function raiseDeleted(tx: Tx, contact: Pick<Contact, 'id' | 'uuid' 
   if (eventId !== undefined) await eraseEventLater(tx, eventId)
 }
 
-/**
- * Raises events of contacts. Leaves out those of contacts, tags and topics that were deleted since. An unsubscribed contact
- * that was added to a list raises none for it.
- *
- * @param known The endpoints, found before the change.
- * @param only The contact, as read after the last write, if all events are of one. They are then raised in their order, and
- *   otherwise by type.
- */
+/** Raises events of one contact, in their order. @param contact The contact as read after the last write. */
+export async function raiseEventsOf(
+  tx: Tx,
+  endpoints: EventEndpoints,
+  contact: Contact,
+  events: readonly ContactEvent[],
+): Promise<void> {
+  const wanted = events.filter(({ type }) => isWanted(tx, endpoints, type))
+  if (wanted.length === 0) return
+  for (const occurrence of await occurrencesOf(tx, wanted, [contact])) {
+    await raiseTo(tx, endpoints, occurrence.type, occurrence)
+  }
+}
+
+/** Raises events of many contacts, by type. @param known The endpoints, found before the change. */
 export async function raiseContactEvents(
   tx: Tx,
   known: EventEndpoints,
   events: readonly ContactEvent[],
-  only?: Contact,
 ): Promise<void> {
   // The first request for a confirmation creates the subscriber that mails it.
-  const hasRequests = !only && events.some(({ type }) => type === 'contact.confirmation_requested')
+  const hasRequests = events.some(({ type }) => type === 'contact.confirmation_requested')
   const endpoints = hasRequests ? await findEventEndpoints(tx) : known
   const wanted = events.filter(({ type }) => isWanted(tx, endpoints, type))
   if (wanted.length === 0) return
-  const contacts = only ? [only] : await readContacts(tx, distinct(wanted.map(({ contactId }) => contactId)))
+  const contacts = await listDocuments(tx, { ids: distinct(wanted.map(({ contactId }) => contactId)) })
+  await raiseAllTo(tx, endpoints, await occurrencesOf(tx, wanted, contacts.map(contactFrom)))
+}
+
+/**
+ * Returns the data of events. Leaves out those of contacts, tags and topics that were deleted since. An unsubscribed contact
+ * that was added to a list has no event of it.
+ */
+async function occurrencesOf(
+  tx: Tx,
+  events: readonly ContactEvent[],
+  contacts: readonly Contact[],
+): Promise<TypedOccurrence[]> {
   const byId = new Map(contacts.map((contact) => [contact.id, contact]))
   // What a contact has lost is not among its own tags and topics.
-  const [tagsLost, topicsLost]: [number[], number[]] = [[], []]
-  for (const { type, tagId, topicId } of wanted) {
-    if (type === 'contact.untagged') tagsLost.push(tagId!)
-    if (type === 'contact.topic_unsubscribed') topicsLost.push(topicId!)
+  const lostTagIds: number[] = []
+  const lostTopicIds: number[] = []
+  for (const { type, tagId, topicId } of events) {
+    if (type === 'contact.untagged') lostTagIds.push(tagId!)
+    if (type === 'contact.topic_unsubscribed') lostTopicIds.push(topicId!)
   }
-  const lostTags = tagsLost.length > 0 ? await findTags(tx, tagsLost) : []
-  const lostTopics = topicsLost.length > 0 ? await findTopics(tx, topicsLost) : []
+  const lostTags = lostTagIds.length > 0 ? await findTags(tx, lostTagIds) : []
+  const lostTopics = lostTopicIds.length > 0 ? await findTopics(tx, lostTopicIds) : []
   const occurrences: TypedOccurrence[] = []
-  for (const { type, contactId, list, tagId, topicId } of wanted) {
+  for (const { type, contactId, list, tagId, topicId } of events) {
     const contact = byId.get(contactId)
     if (!contact || (type === 'contact.subscribed' && contact.unsubscribed_at)) continue
-    const tag = tagId && (type === 'contact.untagged' ? lostTags : contact.tags).find(({ id }) => id === tagId)
+    const tags = type === 'contact.untagged' ? lostTags : contact.tags
     const topics = type === 'contact.topic_unsubscribed' ? lostTopics : contact.topics
+    const tag = tagId && tags.find(({ id }) => id === tagId)
     const topic = topicId && topics.find(({ id }) => id === topicId)
     if ((tagId && !tag) || (topicId && !topic)) continue
     const about =
@@ -139,12 +159,7 @@ export async function raiseContactEvents(
     const data = { contact, ...about, ...(tag && { tag }), ...(topic && { topic }) }
     occurrences.push({ type, data, contactId })
   }
-  if (!only) return await raiseAllTo(tx, endpoints, occurrences)
-  for (const occurrence of occurrences) await raiseTo(tx, endpoints, occurrence.type, occurrence)
-}
-
-async function readContacts(tx: Tx, ids: readonly number[]): Promise<Contact[]> {
-  return (await listDocuments(tx, { ids })).map(contactFrom)
+  return occurrences
 }
 
 function confirmationOf(tx: Tx, contact: Contact, list: List) {
