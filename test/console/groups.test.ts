@@ -61,13 +61,13 @@ consoleTest('a file is checked, imported, and its refused rows are downloaded', 
   await page.getByRole('button', { name: 'Start' }).click()
   await page.getByRole('heading', { name: 'Imported' }).waitFor()
   assert.deepEqual(await data('GET', '/contacts/count'), { count: 1 })
-  await page.getByRole('cell', { name: 'email must be an e-mail address.' }).waitFor()
+  await page.getByRole('cell', { name: 'E-mail must be an e-mail address.' }).waitFor()
   const downloading = page.waitForEvent('download')
   await page.getByRole('button', { name: 'Download refused rows' }).click()
   const chunks = await (await (await downloading).createReadStream()).toArray()
   assert.match(
     Buffer.concat(chunks).toString(),
-    /^"line","reason","row"\r\n"3","email must be .*","not an address;Bob"\r\n$/,
+    /^"line","reason","row"\r\n"3","E-mail must be .*","not an address;Bob"\r\n$/,
   )
 })
 

@@ -2,6 +2,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import { fieldMessages } from '../../cli-error.ts'
 import type { Schemas } from '../api.ts'
 import { save } from '../contacts/export-contacts.tsx'
+import { labelled } from '../parts/labels.ts'
 import { asRequestError, ErrorBox } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
 import { duration, number } from '../parts/time.tsx'
@@ -121,7 +122,7 @@ function RefusedRows({ rows }: { rows: readonly RefusedRow[] }) {
         {rows.map((row) => (
           <tr key={row.line}>
             <td class="figure">{number(row.line)}</td>
-            <td class="main">{fieldMessages(row.errors)}</td>
+            <td class="main">{fieldMessages(labelled(row.errors))}</td>
           </tr>
         ))}
       </tbody>
@@ -132,7 +133,11 @@ function RefusedRows({ rows }: { rows: readonly RefusedRow[] }) {
 /** Saves the refused rows with their lines and reasons, as CSV. */
 async function download(file: File, rows: readonly RefusedRow[]): Promise<void> {
   const texts = await rowsAt(file, new Set(rows.map(({ line }) => line)))
-  const cells = rows.map((row) => [String(row.line), fieldMessages(row.errors), (texts.get(row.line) ?? '').trimEnd()])
+  const cells = rows.map((row) => [
+    String(row.line),
+    fieldMessages(labelled(row.errors)),
+    (texts.get(row.line) ?? '').trimEnd(),
+  ])
   const text = [['line', 'reason', 'row'], ...cells].map((row) => row.map(quoted).join(',')).join('\r\n')
   save(new Blob([`${text}\r\n`], { type: 'text/csv' }), 'refused-rows.csv')
 }

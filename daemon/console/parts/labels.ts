@@ -66,6 +66,11 @@ export function labelOf(path: string): string | undefined {
   return labels.get(path.replace(/^(?:filters|audience|contact_id)\./, ''))
 }
 
+/** Returns errors of fields by the labels of the fields. */
+export function labelled(errors: Readonly<Record<string, readonly string[]>>): Record<string, readonly string[]> {
+  return Object.fromEntries(Object.entries(errors).map(([path, messages]) => [labelOf(path) ?? path, messages]))
+}
+
 /** Replaces what a message advises to users of the API by what the page offers. */
 export function adviceOfPage(message: string): string {
   return message.replace(
