@@ -95,3 +95,9 @@ consoleTest('the overview shows newer figures when it is refreshed', async ({ pa
   await page.getByRole('button', { name: 'Refresh' }).click()
   await subscribed.getByText('2', { exact: true }).waitFor()
 })
+
+consoleTest('the table of a plot names each time with its month and its zone', async ({ page, visit }) => {
+  await visit('/')
+  const time = await page.locator('.scroll tbody td:first-child').first().textContent()
+  assert.match(time ?? '', /^[A-Z][a-z]{2} \d{1,2}, \d{4}, \d{1,2}:\d\d:00\s[AP]M \S+$/)
+})

@@ -1,7 +1,7 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { useLoad } from '../parts/load.tsx'
-import { number } from '../parts/time.tsx'
+import { exact, number } from '../parts/time.tsx'
 
 export interface Line {
   readonly label: string
@@ -69,7 +69,7 @@ export function Plot({ title, times, lines, unit = '' }: PlotProps) {
             <tbody>
               {times.map((time, at) => (
                 <tr key={time}>
-                  <td>{new Date(time).toLocaleString('en')}</td>
+                  <td>{exact.format(new Date(time))}</td>
                   {lines.map(({ label, values }) => (
                     <td key={label} class="figure">
                       {values[at] === null ? 'none' : `${number(values[at] ?? 0)}${unit}`}

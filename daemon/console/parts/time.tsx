@@ -8,7 +8,8 @@ setInterval(() => {
 
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 const shortRelative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'narrow' })
-const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'long' })
+/** Formats a time with its zone. */
+export const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'long' })
 
 const units: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ['year', 31_536_000],
