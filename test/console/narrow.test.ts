@@ -21,6 +21,7 @@ consoleTest(
       html,
     }))
     await data('POST', '/sequences', { name: 'Welcome', status: 'paused', steps })
+    await data('POST', '/newsletters', { subject: 'Hello', name: 'A name that is longer than its column', html })
     await data('POST', '/webhook-endpoints', { url: 'http://127.0.0.1:9/hook', events: ['contact.created'] })
     const db = new Database(file)
     db.exec(`update mailkeep_endpoint set active = 0, disabled_reason = 'auto_failures'`)
@@ -46,6 +47,13 @@ consoleTest(
     const right = Math.round(main!.x + main!.width)
     assert.equal(edges.filter((edge) => edge === right).length, 2, `${edges} of ${right}`)
     await assertAccessible(page, 'deliveries')
+
+    await page.clock.setFixedTime(Date.now() + 11 * 60_000)
+    await visit('/console/newsletters')
+    await page.getByText('11 minutes ago').waitFor()
+    const lines = await page.evaluate('document.querySelector("td time").getClientRects().length')
+    assert.equal(lines, 2)
+    await assertAccessible(page, 'newsletters')
 
     await page.getByRole('button', { name: 'Menu' }).click()
     await page.getByRole('link', { name: 'Overview' }).click()
