@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { consoleTest, heading } from './world.ts'
+import { assertAccessible, consoleTest, heading } from './world.ts'
 
 interface Description {
   paths: Record<string, Record<string, { operationId: string }>>
@@ -83,6 +83,20 @@ consoleTest('an operation is tried with several values, and names what it delete
   await page.locator('#deleteTag').getByLabel('tagId').fill('2')
   await page.getByRole('button', { name: 'Send DELETE' }).click()
   await page.getByRole('dialog').getByText('DELETE /api/v1/tags/2', { exact: true }).waitFor()
+})
+
+consoleTest('a newsletter is not sent by trying an operation before a question', async ({ page, visit, data }) => {
+  const html = '<p>{{ unsubscribe_url }}</p>'
+  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await data('POST', '/newsletters', { subject: 'Hello', html })
+  await visit('/docs#sendNewsletter')
+  await page.locator('#sendNewsletter').getByLabel('Body, application/json').fill('{}')
+  await page.getByRole('button', { name: 'Send POST' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('POST /api/v1/newsletters/1/send', { exact: true }).waitFor()
+  await assertAccessible(page, 'the question of an operation')
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  assert.equal((await data<{ status: string }>('GET', '/newsletters/1')).status, 'draft')
 })
 
 consoleTest(

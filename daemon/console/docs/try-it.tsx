@@ -12,6 +12,16 @@ interface Result {
   readonly body: string
 }
 
+/** Operations, besides each DELETE, that cannot be undone. Their pages ask first, too. */
+const finalOperations = new Set([
+  'batchContacts',
+  'cancelNewsletter',
+  'mergeContact',
+  'resumeNewsletter',
+  'resumeSequence',
+  'sendNewsletter',
+])
+
 /** Longer answers are cut, so that the page stays quick. */
 const maxShownCharacters = 100_000
 
@@ -22,7 +32,8 @@ export function TryIt({ entry }: { entry: Entry }) {
   const parameters = (operation.parameters ?? []).filter((one) => one.in !== 'header')
   const [mediaType, content] = Object.entries(operation.requestBody?.content ?? {})[0] ?? []
   const send = async (fields: FormData) => {
-    const isAgreed = method !== 'DELETE' || (await confirm(deletion(target(entry, fields))))
+    const isFinal = method === 'DELETE' || finalOperations.has(operation.operationId)
+    const isAgreed = !isFinal || (await confirm(question(method, target(entry, fields))))
     if (!isAgreed) return
     const body = mediaType === undefined ? {} : { body: String(fields.get('body')) }
     const headers = mediaType === undefined ? {} : { 'Content-Type': mediaType }
@@ -81,12 +92,15 @@ function textOfExample(example: unknown): string {
   return typeof example === 'string' ? example : (JSON.stringify(example) ?? '')
 }
 
-function deletion(path: string) {
+function question(method: string, path: string) {
   return {
-    title: 'Send this DELETE?',
+    title: `Send this ${method}?`,
     text: (
       <p>
-        <code>DELETE {path}</code> changes real data.
+        <code>
+          {method} {path}
+        </code>{' '}
+        changes real data.
       </p>
     ),
     action: 'Send',
