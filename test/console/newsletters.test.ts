@@ -368,6 +368,8 @@ consoleTest('a sequence gets steps, is resumed and stopped for a contact', async
   await page.reload()
   await page.getByText('Enrolments', { exact: true }).click()
   await page.getByRole('button', { name: 'Stop the enrolment of ada@example.org' }).click()
+  await page.getByRole('dialog').getByText('ada@example.org gets no further step.').waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Stop' }).click()
   await page.getByText('The enrolment is stopped.').waitFor()
   assert.deepEqual(
     (await data<{ status: string }[]>('GET', '/sequences/1/enrolments')).map(({ status }) => status),

@@ -1,6 +1,7 @@
 import type { TargetedSubmitEvent } from 'preact'
 import { answerOf, api, type Schemas } from '../api.ts'
 import { RowButton } from '../parts/buttons.tsx'
+import { confirmAndRun } from '../parts/dialog.tsx'
 import { addressInput, textOf } from '../parts/form.tsx'
 import { Empty, useReload } from '../parts/load.tsx'
 import { attempt } from '../parts/notice.tsx'
@@ -21,14 +22,25 @@ export function Enrolments({ sequenceId, isActive }: { sequenceId: number; isAct
     [sequenceId],
   )
   useReload(enrolments, isActive)
-  const stop = async ({ contact_id: contactId }: Enrolment) => {
+  const stop = async (enrolment: Enrolment) => {
+    const { contact_id: contactId } = enrolment
+    const question = {
+      title: 'Stop this enrolment?',
+      text: (
+        <p>
+          <strong>{nameOf(enrolment)}</strong> gets no further step. If it is enrolled again, it begins with the first
+          one.
+        </p>
+      ),
+      action: 'Stop',
+    }
     const call = () =>
       answerOf(
         api.DELETE('/api/v1/sequences/{sequenceId}/enrolments/{contactId}', {
           params: { path: { sequenceId, contactId } },
         }),
       )
-    if (await attempt(call, 'The enrolment is stopped.')) enrolments.reload()
+    if (await confirmAndRun(question, call, 'The enrolment is stopped.')) enrolments.reload()
   }
   const enrol = async (email: string) => {
     const body = { contact_id: { email } }
