@@ -125,3 +125,17 @@ consoleTest('a field that is left right after a removal does not get the focus b
   await page.clock.runFor(1000)
   assert.equal(await page.evaluate('document.activeElement === document.body'), true)
 })
+
+consoleTest(
+  'the focus goes back to the button of the menu when Escape closes it',
+  async ({ page, visit }) => {
+    await visit('/')
+    await press(page, 'Menu')
+    await page.keyboard.press('Tab')
+    await focusOn(page, 'Overview')
+    await page.keyboard.press('Escape')
+    await page.getByRole('navigation', { name: 'Sections' }).waitFor({ state: 'hidden' })
+    await focusOn(page, 'Menu')
+  },
+  { viewport: { width: 375, height: 700 } },
+)

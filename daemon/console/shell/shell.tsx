@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useErrorBoundary, useState } from 'preact/hooks'
+import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { textColourOn } from '../../pages/colour.ts'
 import { api, dataOf, RequestError } from '../api.ts'
@@ -19,6 +19,7 @@ import { SignIn, SignInAgain } from './sign-in.tsx'
 export function Shell({ children }: { children: ComponentChildren }) {
   const { path, url, route } = useLocation()
   const [isMenuOpen, setMenuOpen] = useState(false)
+  const menuButton = useRef<HTMLButtonElement>(null)
   useEffect(() => listenForKeys((href) => void leaveFor(href)), [])
   useEffect(() => noteView({ url, open: route }), [url])
   useEffect(() => ignoreRepeatedPresses(), [])
@@ -26,7 +27,11 @@ export function Shell({ children }: { children: ComponentChildren }) {
   useEffect(() => setMenuOpen(false), [path])
   useEffect(() => {
     if (!isMenuOpen) return
-    const onKey = ({ key }: KeyboardEvent) => key === 'Escape' && setMenuOpen(false)
+    const onKey = ({ key }: KeyboardEvent) => {
+      if (key !== 'Escape') return
+      setMenuOpen(false)
+      menuButton.current?.focus() // the link that has the focus is hidden
+    }
     addEventListener('keydown', onKey)
     return () => removeEventListener('keydown', onKey)
   }, [isMenuOpen])
@@ -41,7 +46,13 @@ export function Shell({ children }: { children: ComponentChildren }) {
       </a>
       <header class="bar">
         <Brand />
-        <button type="button" aria-expanded={isMenuOpen} aria-controls="menu" onClick={() => setMenuOpen(!isMenuOpen)}>
+        <button
+          type="button"
+          ref={menuButton}
+          aria-expanded={isMenuOpen}
+          aria-controls="menu"
+          onClick={() => setMenuOpen(!isMenuOpen)}
+        >
           Menu
         </button>
       </header>
