@@ -198,6 +198,10 @@ consoleTest('a token is created, shown once and revoked', async ({ page, visit, 
   await page.getByRole('button', { name: 'Create token' }).click()
   const token = await page.getByRole('dialog').locator('code').textContent()
   assert.match(token ?? '', /^mk_/)
+  await page.locator('dialog h2:focus').waitFor()
+  for (let times = 0; times < 3; times++) await page.keyboard.press('Escape') // it is shown only now
+  assert.equal(await page.getByRole('dialog').getByRole('button', { name: 'Close' }).count(), 0)
+  assert.equal(await page.getByRole('dialog').locator('code').textContent(), token)
   await page.getByRole('button', { name: 'I have copied it' }).click()
   await page.getByRole('button', { name: 'Revoke website' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()

@@ -19,6 +19,7 @@ consoleTest('an endpoint is created, tested, rotated, switched off and deleted',
   await page.getByRole('button', { name: 'Create endpoint' }).click()
   const secret = await page.getByRole('dialog').locator('code').textContent()
   assert.match(secret ?? '', /^whsec_/)
+  await page.keyboard.press('Escape')
   await page.getByRole('button', { name: 'I have copied it' }).click()
   await page.getByRole('link', { name: receiver.url() }).click()
   await heading(page, receiver.url())
@@ -30,6 +31,7 @@ consoleTest('an endpoint is created, tested, rotated, switched off and deleted',
   await page.getByRole('button', { name: 'Rotate secret' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click()
   await page.getByText('The new secret.').waitFor()
+  await page.keyboard.press('Escape')
   await page.getByRole('button', { name: 'I have copied it' }).click()
 
   await page.getByRole('button', { name: 'Switch off' }).click()

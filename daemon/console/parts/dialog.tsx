@@ -9,7 +9,7 @@ export const DialogLock = createContext<((isLocked: boolean) => void) | undefine
 
 interface DialogProps {
   readonly title: string
-  /** It cannot be closed before its form succeeds. */
+  /** Only its form or its own button closes it, no gesture: what it shows would be lost. */
   readonly isRequired?: boolean
   readonly close: () => void
   readonly children: ComponentChildren

@@ -74,7 +74,11 @@ function CreateToken({ close, created }: { close(): void; created(): void }) {
     created()
   }
   return (
-    <Dialog title={value === undefined ? 'New token' : 'The token is created'} close={close}>
+    <Dialog
+      title={value === undefined ? 'New token' : 'The token is created'}
+      isRequired={value !== undefined}
+      close={close}
+    >
       {value === undefined ? (
         <Form action="Create token" cancel={close} submit={submit}>
           <Field label="Name" name="name" required maxLength={255} placeholder="website" />

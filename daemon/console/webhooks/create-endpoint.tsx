@@ -46,7 +46,7 @@ export function CreateEndpoint({ close, created }: { close(): void; created(): v
   }
   if (endpoint) {
     return (
-      <Dialog title="The endpoint is created" close={close}>
+      <Dialog title="The endpoint is created" isRequired close={close}>
         <Secret label="This secret signs its deliveries." value={endpoint.secret} close={close} />
       </Dialog>
     )

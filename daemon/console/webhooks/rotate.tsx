@@ -13,7 +13,7 @@ export function Rotate({ endpointId, close }: { endpointId: number; close(): voi
     setSecret((await dataOf(call)).secret)
   }
   return (
-    <Dialog title="Rotate the signing secret" close={close}>
+    <Dialog title="Rotate the signing secret" isRequired={secret !== undefined} close={close}>
       {secret === undefined ? (
         <Form action="Rotate" cancel={close} submit={submit}>
           <Field
