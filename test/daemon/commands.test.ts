@@ -208,7 +208,7 @@ describe('commands beside a daemon', () => {
 })
 
 onBothDatabases('a database of an older version', (open) => {
-  test('is brought up to date by mailkeep migrate, not by commands that work beside its daemon', async (t) => {
+  databaseTest('is brought up to date by mailkeep migrate, not by commands that work beside its daemon', async (t) => {
     const place = await open(t)
     const { database, encryptionKey } = await openOptions(place)
     const older = { ...database, migrations: database.migrations.slice(0, -1) }
