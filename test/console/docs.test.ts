@@ -64,7 +64,7 @@ consoleTest('an operation is tried with the tab’s token', async ({ page, visit
   assert.equal((await data<unknown[]>('GET', '/tags')).length, 1)
   await page.getByRole('button', { name: 'Send DELETE' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Send' }).click()
-  await page.getByText('204').last().waitFor()
+  await page.locator('#deleteTag').getByText('x-request-id: ').waitFor()
   assert.deepEqual(await data('GET', '/tags'), [])
 })
 
