@@ -24,6 +24,8 @@ export interface HttpExchange {
 /** Memory for the bodies of all requests. A body counts until the answer, because its parsed form lives that long. */
 export interface BodyBudget {
   leftBytes: number
+  /** What imports leave to other bodies, because one may last as long as its file is long. */
+  readonly keptFromStreamsBytes: number
 }
 
 /** Bodies up to this size do not count, so that small requests still work while large bodies use up the budget. */
@@ -57,8 +59,8 @@ export async function turnForBody({ length }: Uint8Array): Promise<void> {
   if (length > uncountedBodyBytes) await largeBodies.turn(length / maxBytesPerGroup)
 }
 
-function reserve(exchange: HttpExchange, budget: BodyBudget, bytes: number): void {
-  if (budget.leftBytes < bytes)
+function reserve(exchange: HttpExchange, budget: BodyBudget, bytes: number, keptBytes = 0): void {
+  if (budget.leftBytes - keptBytes < bytes)
     throw new MailkeepError('unavailable', 'Too many large request bodies are being received: try again shortly.')
   budget.leftBytes -= bytes
   exchange.reservedBytes = (exchange.reservedBytes ?? 0) + bytes
@@ -82,7 +84,7 @@ const streamReservationBytes = 4 * 1024 * 1024
 export async function* streamBody(exchange: HttpExchange): AsyncGenerator<Buffer> {
   const { req, bodyBudget } = exchange
   const isLarge = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY) > uncountedBodyBytes
-  if (bodyBudget && isLarge) reserve(exchange, bodyBudget, streamReservationBytes)
+  if (bodyBudget && isLarge) reserve(exchange, bodyBudget, streamReservationBytes, bodyBudget.keptFromStreamsBytes)
   exchange.streams = true
   sendContinue(exchange)
   try {

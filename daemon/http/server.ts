@@ -115,7 +115,7 @@ export async function listen({
     awaitingContinue: new WeakSet(),
     pipelines: new WeakMap(),
     waiting: { count: 0, max: limits.waitingRequests },
-    bodyBudget: { leftBytes: limits.bodiesBytes },
+    bodyBudget: { leftBytes: limits.bodiesBytes, keptFromStreamsBytes: limits.bodiesBytes / 4 },
     answerBudget: new AnswerBudget(limits.answersBytes),
     opening: ready,
     closing: undefined,

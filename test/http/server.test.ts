@@ -265,6 +265,36 @@ test('large bodies share a budget of bytes; beyond it they get 503, and small on
   assert.deepEqual(await (await large()).json(), { bytes: 150_000 })
 })
 
+test('imports leave a part of the budget to other bodies', async (t) => {
+  const { server } = await open(
+    t,
+    async (request) => {
+      try {
+        if (request.target !== '/import') return json({ bytes: (await request.body()).length })
+        let bytes = 0
+        for await (const chunk of request.stream()) bytes += chunk.length
+        return json({ bytes })
+      } catch (error) {
+        return json({ code: (error as { code: string }).code }, 503)
+      }
+    },
+    { bodiesBytes: 16 * 1024 * 1024 },
+  )
+  const imports = [1, 2, 3].map(() => {
+    const wire = dial(t, server)
+    wire.socket.write(`${post(200_000).replace('POST / ', 'POST /import ')}some`)
+    return wire
+  })
+  await fetch(server.url) // they have begun
+  const send = (path: string, length: number) =>
+    fetch(new URL(path, server.url), { method: 'POST', body: 'x'.repeat(length) }).then((answer) => answer.json())
+  assert.deepEqual(await send('/import', 200_000), { code: 'unavailable' })
+  assert.deepEqual(await send('/', 1_000_000), { bytes: 1_000_000 })
+  imports[0]!.socket.write('x'.repeat(200_000 - 4))
+  await until(imports[0]!, /\{"bytes":200000\}/)
+  assert.deepEqual(await send('/import', 200_000), { bytes: 200_000 })
+})
+
 /** Counts the turns of the event loop from now on. @returns The number so far. */
 function countTurns(t: TestContext): () => number {
   let turns = 0
