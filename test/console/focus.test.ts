@@ -130,11 +130,13 @@ consoleTest(
   'the focus goes back to the button of the menu when Escape closes it',
   async ({ page, visit }) => {
     await visit('/')
+    const sections = page.getByRole('navigation', { name: 'Sections' })
     await press(page, 'Menu')
+    await sections.waitFor()
     await page.keyboard.press('Tab')
     await focusOn(page, 'Overview')
     await page.keyboard.press('Escape')
-    await page.getByRole('navigation', { name: 'Sections' }).waitFor({ state: 'hidden' })
+    await sections.waitFor({ state: 'hidden' })
     await focusOn(page, 'Menu')
   },
   { viewport: { width: 375, height: 700 } },
