@@ -19,15 +19,18 @@ const checks = new BlockingQueue()
 /** After this time a check lets other requests be answered. All of a batch may take a third of a second. */
 const maxCheckMs = 10
 
-/** Calls `check` for each item of a batch, in order. Other requests are answered in between. */
+/**
+ * Calls `check` for each item of a batch, in order. Other requests are answered in between, if the items come from a request.
+ * Those of the host are all checked before the first await, because the host may change them after the call.
+ */
 export async function checkInTurns<T>(
-  { transaction }: Context,
+  { transaction, caller }: Context,
   items: readonly T[],
   check: (item: T, at: number) => void,
 ): Promise<void> {
   let limit = new TurnLimit(maxCheckMs)
   for (const [at, item] of items.entries()) {
-    if (limit.isOver()) {
+    if (caller.source === 'api' && limit.isOver()) {
       await (transaction?.pause() ?? checks.turn())
       limit = new TurnLimit(maxCheckMs)
     }

@@ -326,22 +326,35 @@ onEveryDatabase('checking a batch that is wrong everywhere', (open) => {
     return { items: [...Array.from({ length: 999 }, () => wrong), last], stop }
   }
 
-  test('lets other work run in between, for contacts', async (t) => {
-    const { acme } = await open(t)
-    const { items, stop } = watched({ op: 'add_to_list', email: 'ada@example.org', lists: Array<number>(400).fill(0) })
-    const results = await unchecked(acme).contacts.batch(items)
+  const wrongOperation = { op: 'add_to_list', email: 'ada@example.org', lists: Array<number>(400).fill(0) }
+  const wrongEvent = { type: 'newsletter.sent', data: { a: [...Array(1000).fill([]), null, Number.NaN] } }
+
+  test('lets other work run in between, for operations of a request', async (t) => {
+    const { mailkeep, acmeId } = await open(t)
+    const { items, stop } = watched(wrongOperation)
+    const results = await unchecked(mailkeep.forClient(acmeId, { source: 'api' })).contacts.batch(items)
     assert.ok(stop() > 0)
     assert.ok(results.length === 1000 && results.every(({ status }) => status === 'refused'))
   })
 
-  test('lets other work run in between, for events', async (t) => {
-    const { acme } = await open(t)
-    const { items, stop } = watched({
-      type: 'newsletter.sent',
-      data: { a: [...Array(1000).fill([]), null, Number.NaN] },
-    })
-    const results = await unchecked(acme).events.raiseMany(items)
+  test('lets other work run in between, for events of a request', async (t) => {
+    const { mailkeep, acmeId } = await open(t)
+    const { items, stop } = watched(wrongEvent)
+    const results = await unchecked(mailkeep.forClient(acmeId, { source: 'api' })).events.raiseMany(items)
     assert.ok(stop() > 0)
     assert.ok(results.length === 1000 && results.every(({ status }) => status === 'refused'))
+  })
+
+  test('takes what the host has given, although the host changes it after the call', async (t) => {
+    const { acme } = await open(t)
+    const operation = { op: 'upsert', email: 'ada@example.org' }
+    const batch = unchecked(acme).contacts.batch([...Array(999).fill(wrongOperation), operation])
+    operation.email = 'bo@example.org'
+    assert.equal((await batch).at(-1)?.status, 'created')
+    assert.equal((await acme.contacts.list()).data[0]?.email, 'ada@example.org')
+    const event = { type: 'newsletter.sent', data: {} }
+    const raised = unchecked(acme).events.raiseMany([...Array(999).fill(wrongEvent), event])
+    event.type = 'not.a.type'
+    assert.equal((await raised).at(-1)?.status, 'raised')
   })
 })
