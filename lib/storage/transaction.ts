@@ -54,6 +54,16 @@ export function misuse(message: string): MailkeepError {
 
 const isRead = /^\s*select\b/i
 
+interface ConnectionTraits {
+  /**
+   * Whether the transaction of the database is still open. After a full disk it is not, and statements that were not awaited
+   * would be committed one by one.
+   */
+  readonly isOpen?: () => boolean
+  /** Whether no other work uses the connection before the transaction ends. */
+  readonly mayPause?: boolean
+}
+
 /** The transaction of one piece of work. On SQLite it shares a transaction of the database with others. */
 export class Transaction implements Connection {
   /** Functions to run after the commit. */
@@ -80,12 +90,7 @@ export class Transaction implements Connection {
   #idleCheck: NodeJS.Immediate | undefined
   #abort: ((reason: string) => void) | undefined
 
-  /**
-   * @param isOpen Whether the transaction of the database is still open. After a full disk it is not, and statements that
-   *   were not awaited would be committed one by one.
-   * @param mayPause Whether only mailkeep uses the connection.
-   */
-  constructor(connection: Connection, isOpen: () => boolean = () => true, mayPause = false) {
+  constructor(connection: Connection, { isOpen = () => true, mayPause = false }: ConnectionTraits = {}) {
     this.#connection = connection
     this.#isOpen = isOpen
     this.#mayPause = mayPause
@@ -185,7 +190,7 @@ export class Transaction implements Connection {
 
   /**
    * Lets other callbacks of the process run, such as other callers' reads. A synchronous driver blocks them until the end
-   * of the transaction. Does nothing on a connection of the host, whose own statements would enter the transaction.
+   * of the transaction. Does nothing on a connection that others use, whose statements would enter the transaction.
    */
   async pause(): Promise<void> {
     if (this.#mayPause) await this.waitFor(nextTurn())

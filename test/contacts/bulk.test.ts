@@ -5,7 +5,14 @@ import Database from 'better-sqlite3'
 import { type BulkResult, type ContactInput, createMailkeep, isMailkeepError, unchecked } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { onPostgres, openPostgres, test } from '../support/databases.ts'
-import { addEndpoint, type Open, onEveryDatabase, openReceiver, until } from '../support/webhook-harness.ts'
+import {
+  addEndpoint,
+  type Open,
+  onEveryDatabase,
+  onSharedDatabases,
+  openReceiver,
+  until,
+} from '../support/webhook-harness.ts'
 
 const people = (count: number, from = 0): ContactInput[] =>
   Array.from({ length: count }, (_, n) => ({
@@ -305,30 +312,28 @@ onEveryDatabase('an e-mail address that is repeated in a batch', (open) => {
   })
 })
 
-onEveryDatabase('checking a batch that is wrong everywhere', (open) => {
-  /** Returns what was seen when the last input was read, and whether anything else ran since the first one was read. */
-  const watched = <Item extends object>(wrong: Item) => {
-    let turns = 0
-    let seen = 0
-    const count = () => {
-      turns += 1
-      next = setImmediate(count)
-    }
-    let next = setImmediate(count)
-    const last = Object.defineProperty({ ...wrong }, Object.keys(wrong)[0]!, {
-      enumerable: true,
-      get: () => (seen = turns),
-    })
-    const stop = () => {
-      clearImmediate(next)
-      return seen
-    }
-    return { items: [...Array.from({ length: 999 }, () => wrong), last], stop }
+/** Returns items, and a function that returns the turns of the event loop between the reads of the first and the last. */
+function watched<Item extends object>(wrong: Item) {
+  let turns = 0
+  const count = () => {
+    turns += 1
+    next = setImmediate(count)
   }
+  let next = setImmediate(count)
+  const reads: number[] = []
+  const get = () => reads.push(turns)
+  const observed = Object.defineProperty({ ...wrong }, Object.keys(wrong)[0]!, { enumerable: true, get })
+  const stop = () => {
+    clearImmediate(next)
+    return reads.at(-1)! - reads[0]!
+  }
+  return { items: [observed, ...Array<Item>(998).fill(wrong), observed], stop }
+}
 
-  const wrongOperation = { op: 'add_to_list', email: 'ada@example.org', lists: Array<number>(400).fill(0) }
-  const wrongEvent = { type: 'newsletter.sent', data: { a: [...Array(1000).fill([]), null, Number.NaN] } }
+const wrongOperation = { op: 'add_to_list', email: 'ada@example.org', lists: Array<number>(400).fill(0) }
+const wrongEvent = { type: 'newsletter.sent', data: { a: [...Array(1000).fill([]), null, Number.NaN] } }
 
+onEveryDatabase('checking a batch that is wrong everywhere', (open) => {
   test('lets other work run in between, for operations of a request', async (t) => {
     const { mailkeep, acmeId } = await open(t)
     const { items, stop } = watched(wrongOperation)
@@ -356,5 +361,18 @@ onEveryDatabase('checking a batch that is wrong everywhere', (open) => {
     const raised = unchecked(acme).events.raiseMany([...Array(999).fill(wrongEvent), event])
     event.type = 'not.a.type'
     assert.equal((await raised).at(-1)?.status, 'raised')
+  })
+})
+
+onSharedDatabases('checking a batch with an idempotency key', (open) => {
+  test('lets other work run in between', async (t) => {
+    const { mailkeep, acmeId } = await open(t)
+    const { items, stop } = watched(wrongOperation)
+    const client = mailkeep.forClient(acmeId, { source: 'api' })
+    const { answer } = await client.withIdempotencyKey('key', 'request', (within) =>
+      unchecked(within).contacts.batch(items),
+    )
+    assert.ok(stop() > 0)
+    assert.ok(answer.length === 1000 && answer.every(({ status }) => status === 'refused'))
   })
 })

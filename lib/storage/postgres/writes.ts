@@ -73,7 +73,7 @@ export class Writes {
 }
 
 async function runTransaction<T>(session: Session, first: readonly string[], work: Work<T>): Promise<Committed<T>> {
-  const transaction = new Transaction(session)
+  const transaction = new Transaction(session, { mayPause: true })
   // The work's first statements are sent together with BEGIN.
   const begun = Promise.all([begin, ...first].map((statement) => session.ask(statement)))
   begun.catch(() => transaction.end())

@@ -237,7 +237,10 @@ export class GroupCommit {
 
   async #run(waiting: QueuedWrite, usesSavepoints: boolean): Promise<FinishedWrite> {
     const { connection, countChanges } = this.#target
-    const transaction = new Transaction(connection, () => this.#target.inTransaction(), countChanges !== undefined)
+    const transaction = new Transaction(connection, {
+      isOpen: () => this.#target.inTransaction(),
+      mayPause: countChanges !== undefined,
+    })
     const usesSavepoint = usesSavepoints || !countChanges
     let changedBefore = 0
     try {
