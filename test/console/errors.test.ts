@@ -4,7 +4,7 @@ import { assertAccessible, consoleTest } from './world.ts'
 
 consoleTest('errors of fields have the labels that the page shows', async ({ page, visit, data, allowErrors }) => {
   allowErrors()
-  await data('POST', '/contacts', { email: 'ada@example.org' })
+  await data('POST', '/contacts', { email: 'ada@example.org', status: 'new' })
   await data('POST', '/sequences', { name: 'Welcome', status: 'paused' })
   await data('POST', '/newsletters', { subject: 'Hi', html: '<a href="{{ unsubscribe_url }}">Unsubscribe</a>' })
   const dialog = page.getByRole('dialog')
@@ -42,9 +42,24 @@ consoleTest('errors of fields have the labels that the page shows', async ({ pag
   await visit('/console/contacts/1')
   await page.getByRole('button', { name: 'Edit' }).click()
   await dialog.getByRole('button', { name: 'Add attribute' }).click()
-  await dialog.getByLabel('Name of attribute 1').fill('home_city')
-  await dialog.getByLabel('Value of attribute 1').fill('x'.repeat(10_001))
+  await dialog.getByLabel('Name of attribute 2').fill('home_city')
+  for (const at of [1, 2]) await dialog.getByLabel(`Value of attribute ${at}`).fill('x'.repeat(10_001))
   await dialog.getByRole('button', { name: 'Save' }).click()
   await dialog.getByRole('alert').waitFor()
-  assert.deepEqual(await reasons(), ['home_city: This must have at most 10000 characters.'])
+  // The path of an attribute does not tell it from a field of the same name.
+  const tooLong = 'This must have at most 10000 characters.'
+  assert.deepEqual(await reasons(), [`Status: ${tooLong}`, `home_city: ${tooLong}`])
+})
+
+consoleTest('an attribute named like the label of a field hides no error of the field', async ({ page, visit }) => {
+  const row = { email: 'ada', 'E-mail': 'x'.repeat(10_001) }
+  const file = { name: 'people.ndjson', mimeType: 'application/x-ndjson', buffer: Buffer.from(JSON.stringify(row)) }
+  await visit('/console/import')
+  await page.locator('input[type=file]').setInputFiles(file)
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.getByText('Every row is refused.').waitFor()
+  assert.equal(
+    await page.locator('table.lines td.main').textContent(),
+    'E-mail must be an e-mail address. E-mail must have at most 10000 characters.',
+  )
 })

@@ -1,6 +1,6 @@
 /** Words of the page for what the errors of the API name: fields by their paths, and requests. */
 
-/** Labels of fields, by the names of the API. A contact's own attributes have none. */
+/** Labels of fields, by the names of the API. */
 const labels: ReadonlyMap<string, string> = new Map(
   Object.entries({
     at: 'Time',
@@ -52,8 +52,8 @@ const labels: ReadonlyMap<string, string> = new Map(
 )
 
 /**
- * Returns the label of a field that the API names by its path: `Step 1, HTML` for `steps.0.html`. Undefined for a field that
- * has its own name, such as an attribute of a contact.
+ * Returns the label of a field that the API names by its path: `Step 1, HTML` for `steps.0.html`. Undefined for an attribute
+ * of a contact. One that is named like a field, such as `status`, gets the field's label, because its path is the same.
  */
 export function labelOf(path: string): string | undefined {
   const [, group = '', name] = /^(?:filters\.)?(attributes|texts)\.(.+)$/s.exec(path) ?? []
@@ -66,9 +66,14 @@ export function labelOf(path: string): string | undefined {
   return labels.get(path.replace(/^(?:filters|audience|contact_id)\./, ''))
 }
 
-/** Returns errors of fields by the labels of the fields. */
+/** Returns errors of fields by the labels of the fields. An attribute may be named like the label of a field. */
 export function labelled(errors: Readonly<Record<string, readonly string[]>>): Record<string, readonly string[]> {
-  return Object.fromEntries(Object.entries(errors).map(([path, messages]) => [labelOf(path) ?? path, messages]))
+  const byLabel = new Map<string, readonly string[]>()
+  for (const [path, messages] of Object.entries(errors)) {
+    const label = labelOf(path) ?? path
+    byLabel.set(label, [...(byLabel.get(label) ?? []), ...messages])
+  }
+  return Object.fromEntries(byLabel)
 }
 
 /** Replaces what a message advises to users of the API by what the page offers. */
