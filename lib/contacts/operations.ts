@@ -135,14 +135,15 @@ export async function removeContactFromList(ctx: Context, listId: number, contac
 /** Removes a contact from a list and its topics. Returns what changed, for the caller to record and raise. */
 export async function leaveList(tx: Tx, contactId: number, list: List) {
   const membership = { contact_id: contactId, list_id: list.id }
-  const [changes, events]: [Change[], ContactEvent[]] = [[], []]
+  const changes: Change[] = []
+  const events: ContactEvent[] = []
   await pending.deleteRequest(tx, membership)
   if ((await queries.deleteMembership(tx, membership)) > 0) {
     changes.push({ type: 'list_left', contactId, listId: list.id })
     events.push({ type: 'contact.list_removed', contactId, list })
   }
   const left = await queries.deleteListSubscriptions(tx, membership)
-  for (const topicId of left.map(({ topic_id }) => topic_id).sort((a, b) => a - b)) {
+  for (const { topic_id: topicId } of left.toSorted((a, b) => a.topic_id - b.topic_id)) {
     changes.push({ type: 'topic_unsubscribed', contactId, topicId })
     events.push({ type: 'contact.topic_unsubscribed', contactId, topicId })
   }
