@@ -62,7 +62,7 @@ export async function finishChange(
   return contact
 }
 
-/** Deletions are not here: each erasure writes its own entry. So do subscriptions to topics. */
+/** The entries of the audit log for events. Erasures, and changes of a single topic, write their own. */
 const changeOf: Partial<Record<EventType, ChangeType>> = {
   'contact.created': 'contact.created',
   'contact.updated': 'contact.updated',
@@ -80,9 +80,10 @@ export function auditEvents(tx: Tx, events: readonly ContactEvent[]): void {
   const entries: AuditedChange[] = []
   for (const { type: event, contactId: targetId } of events) {
     const type = changeOf[event]
-    const before = recorded.get(targetId) ?? new Set()
-    if (type === undefined || before.has('contact.created') || before.has(type)) continue
-    recorded.set(targetId, before.add(type))
+    if (type === undefined) continue
+    const types = recorded.get(targetId) ?? new Set()
+    if (types.has('contact.created') || types.has(type)) continue
+    recorded.set(targetId, types.add(type))
     entries.push({ type, targetId })
   }
   auditAll(tx, entries)
@@ -126,42 +127,56 @@ export async function raiseContactEvents(
   await raiseAllTo(tx, endpoints, await occurrencesOf(tx, wanted, contacts.map(contactFrom)))
 }
 
-/**
- * Returns the data of events. Leaves out those of contacts, tags and topics that were deleted since. An unsubscribed contact
- * that was added to a list has no event of it.
- */
+/** Returns the events with their data. Leaves out those that `dataOf` does, and those of contacts that were erased since. */
 async function occurrencesOf(
   tx: Tx,
   events: readonly ContactEvent[],
   contacts: readonly Contact[],
 ): Promise<TypedOccurrence[]> {
   const byId = new Map(contacts.map((contact) => [contact.id, contact]))
-  // What a contact has lost is not among its own tags and topics.
-  const lostTagIds: number[] = []
-  const lostTopicIds: number[] = []
+  const tagIds: number[] = []
+  const topicIds: number[] = []
   for (const { type, tagId, topicId } of events) {
-    if (type === 'contact.untagged') lostTagIds.push(tagId!)
-    if (type === 'contact.topic_unsubscribed') lostTopicIds.push(topicId!)
+    if (type === 'contact.untagged') tagIds.push(tagId!)
+    if (type === 'contact.topic_unsubscribed') topicIds.push(topicId!)
   }
-  const lostTags = lostTagIds.length > 0 ? await findTags(tx, lostTagIds) : []
-  const lostTopics = lostTopicIds.length > 0 ? await findTopics(tx, lostTopicIds) : []
+  const tags = tagIds.length > 0 ? await findTags(tx, tagIds) : []
+  const topics = topicIds.length > 0 ? await findTopics(tx, topicIds) : []
   const occurrences: TypedOccurrence[] = []
-  for (const { type, contactId, list, tagId, topicId } of events) {
+  for (const event of events) {
+    const { type, contactId } = event
     const contact = byId.get(contactId)
-    if (!contact || (type === 'contact.subscribed' && contact.unsubscribed_at)) continue
-    const tags = type === 'contact.untagged' ? lostTags : contact.tags
-    const topics = type === 'contact.topic_unsubscribed' ? lostTopics : contact.topics
-    const tag = tagId && tags.find(({ id }) => id === tagId)
-    const topic = topicId && topics.find(({ id }) => id === topicId)
-    if ((tagId && !tag) || (topicId && !topic)) continue
-    const about =
-      type === 'contact.confirmation_requested' ? confirmationOf(tx, contact, list!) : list && { list: plainList(list) }
-    const data = { contact, ...about, ...(tag && { tag }), ...(topic && { topic }) }
-    occurrences.push({ type, data, contactId })
+    const data = contact && dataOf(tx, event, contact, { tags, topics })
+    if (data) occurrences.push({ type, data, contactId })
   }
   return occurrences
 }
 
-function confirmationOf(tx: Tx, contact: Contact, list: List) {
-  return { list: plainList(list), confirm_url: contactLink(tx, contact, 'confirm', list.id) }
+/**
+ * Returns the data of an event. Undefined if its tag or topic was deleted since, and if an unsubscribed contact was added to
+ * a list.
+ *
+ * @param lost The tags and topics that contacts have lost, so that they are not among their own.
+ */
+function dataOf(
+  tx: Tx,
+  { type, list, tagId, topicId }: ContactEvent,
+  contact: Contact,
+  lost: Pick<Contact, 'tags' | 'topics'>,
+): object | undefined {
+  if (type === 'contact.subscribed' && contact.unsubscribed_at) return undefined
+  if (tagId !== undefined) {
+    const { tags } = type === 'contact.untagged' ? lost : contact
+    const tag = tags.find(({ id }) => id === tagId)
+    return tag && { contact, tag }
+  }
+  if (topicId !== undefined) {
+    const { topics } = type === 'contact.topic_unsubscribed' ? lost : contact
+    const topic = topics.find(({ id }) => id === topicId)
+    return topic && { contact, topic }
+  }
+  if (!list) return { contact }
+  const data = { contact, list: plainList(list) }
+  if (type !== 'contact.confirmation_requested') return data
+  return { ...data, confirm_url: contactLink(tx, contact, 'confirm', list.id) }
 }
