@@ -142,7 +142,7 @@ export class Health {
   /** Uses the dispatcher's query, whose cost does not depend on the length of the backlogs. */
   async #backlog(): Promise<Pick<Stats, 'oldestDueSeconds' | 'endpointsDue'>> {
     const at = now(this.#ctx)
-    const handled = [...this.#dispatcher.handlers.byId.keys()]
+    const handled = this.#dispatcher.handlers.ids()
     const rows = await listDueEndpoints(this.#ctx, { now: at, max_due: 1, handled })
     const due = rows.filter((row) => row.id !== null).map(({ first_due_at }) => msOf(first_due_at))
     const oldestMs = Math.min(msOf(at), ...due)

@@ -57,7 +57,7 @@ export class Dispatcher implements LoopWork<Plan, ClaimedDelivery, FinishedAttem
     const { endpointConcurrency } = this.#ctx.local.webhooks.settings
     const maxDue = Math.min(endpointConcurrency, freeSlots)
     const [found, hasNewHandler] = await Promise.all([
-      findDue(this.#ctx, maxDue, [...this.handlers.byId.keys()]),
+      findDue(this.#ctx, maxDue, this.handlers.ids()),
       this.handlers.findOwn(),
     ])
     const { due, nextDueMs } = this.handlers.limitDue(found.endpoints)

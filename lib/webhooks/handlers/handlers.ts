@@ -1,5 +1,6 @@
 import type { Context, Tx } from '../../context.ts'
 import { leaseMs } from '../../dispatch/claims.ts'
+import { invalid, type MailkeepError } from '../../errors.ts'
 import { readJson } from '../../json.ts'
 import { earliest } from '../../time.ts'
 import { type ClaimedDelivery, renewLease } from '../dispatch/claim.ts'
@@ -53,13 +54,16 @@ function textOf(error: unknown): string {
   }
 }
 
+export function nameTaken(): MailkeepError {
+  return invalid('name', 'This process already has a handler of that name.')
+}
+
 /** The event handlers of this process, by subscriber id. */
 export class Handlers {
   readonly #ctx: Context
-  readonly byId = new Map<number, EventHandler>()
+  readonly #byId = new Map<number, EventHandler>()
   /** Names whose registration is in progress. */
-  readonly registering = new Set<string>()
-
+  readonly #registering = new Set<string>()
   /** Handlers of mailkeep's own. Their subscribers may be created later, by any process. */
   readonly #own = new Map<string, { readonly handler: EventHandler; readonly pace: HandlerPace }>()
   readonly #paces = new Map<number, HandlerPace>()
@@ -68,18 +72,49 @@ export class Handlers {
     this.#ctx = ctx
   }
 
+  /** Returns the ids of the subscribers whose events this process handles. */
+  ids(): number[] {
+    return [...this.#byId.keys()]
+  }
+
+  has(id: number): boolean {
+    return this.#byId.has(id)
+  }
+
+  /**
+   * Registers a handler of the host.
+   *
+   * @param ensure Finds or creates the subscriber, and returns its id.
+   * @throws MailkeepError `validation_failed` on `name`: a registration of this name is in progress.
+   */
+  async register(name: string, handler: EventHandler, ensure: () => Promise<number>): Promise<number> {
+    if (this.#registering.has(name)) throw nameTaken()
+    this.#registering.add(name)
+    try {
+      const id = await ensure()
+      this.#byId.set(id, handler)
+      return id
+    } finally {
+      this.#registering.delete(name)
+    }
+  }
+
+  remove(id: number): void {
+    this.#byId.delete(id)
+  }
+
   /** Registers a handler of mailkeep. It gets events once its subscriber is stored. */
   addOwn(subscriber: string, handler: EventHandler, pace: HandlerPace): void {
     this.#own.set(subscriber, { handler, pace })
   }
 
-  /** Finds the subscribers that were created since. Costs nothing once all are found. @returns Whether it found one. */
+  /** Finds the subscribers of mailkeep's own handlers. Costs nothing once all are found. @returns Whether it found one. */
   async findOwn(): Promise<boolean> {
     let hasFound = false
     for (const [subscriber, { handler, pace }] of this.#own) {
       const found = await findSubscriber(this.#ctx, { subscriber })
       if (!found) continue
-      this.byId.set(found.id, handler)
+      this.#byId.set(found.id, handler)
       this.#paces.set(found.id, pace)
       this.#own.delete(subscriber)
       hasFound = true
@@ -128,7 +163,7 @@ export class Handlers {
 
   async #call(claimed: ClaimedDelivery, signal: AbortSignal): Promise<Outcome> {
     const { clientId, endpointId, uuid, attempt, body } = claimed
-    const handler = this.byId.get(endpointId)
+    const handler = this.#byId.get(endpointId)
     if (!handler) return { kind: 'interrupted' } // the handler was removed after the claim
     try {
       await handler({ ...readJson(body), clientId }, { deliveryId: uuid, attempt, signal })

@@ -10,7 +10,7 @@ import { clearEndpoint } from '../deletion.ts'
 import { detailOf, queueOne } from '../deliveries.ts'
 import { type DeliveryQueryInput, listOf } from '../delivery-listing.ts'
 import { type Delivery, type DeliveryDetail, type EventType, HandlerEventTypes } from '../schema.ts'
-import type { EventHandler, Handlers } from './handlers.ts'
+import { type EventHandler, type Handlers, nameTaken } from './handlers.ts'
 import { changeEvents, deleteSubscriber, findSubscriber, insertSubscriber } from './queries.ts'
 
 /** A named subscription to events, handled in the host's process. `mailkeep.on` creates it. */
@@ -51,10 +51,11 @@ export async function subscribe(
 ): Promise<Subscriber> {
   const { name, events } = parse(Subscription, input)
   if (typeof handler !== 'function') throw invalid('handler', 'This must be a function.')
-  const id = await register(ctx, handlers, { name, events: JSON.stringify(events) }, handler)
+  const fields = { name, events: JSON.stringify(events) }
+  const id = await handlers.register(name, handler, () => ensureSubscriber(ctx, handlers, fields))
   let stopped = false
   const stop = () => {
-    if (!stopped) handlers.byId.delete(id)
+    if (!stopped) handlers.remove(id)
     stopped = true // a second call must not remove a handler that was registered later
   }
   ctx.local.webhooks.wake()
@@ -78,28 +79,6 @@ interface SubscriberFields {
 }
 
 /** @returns The id of the subscriber's endpoint. */
-async function register(
-  ctx: Context,
-  handlers: Handlers,
-  fields: SubscriberFields,
-  handler: EventHandler,
-): Promise<number> {
-  const { name } = fields
-  if (handlers.registering.has(name)) throw nameTaken()
-  handlers.registering.add(name)
-  try {
-    const id = await ensureSubscriber(ctx, handlers, fields)
-    handlers.byId.set(id, handler)
-    return id
-  } finally {
-    handlers.registering.delete(name)
-  }
-}
-
-function nameTaken(): Error {
-  return invalid('name', 'This process already has a handler of that name.')
-}
-
 async function ensureSubscriber(ctx: Context, handlers: Handlers, fields: SubscriberFields): Promise<number> {
   for (;;) {
     const found = await transact(
@@ -117,7 +96,7 @@ async function findAndUpdate(
   { name, events }: SubscriberFields,
 ): Promise<number | undefined> {
   const found = await findSubscriber(tx, { subscriber: name })
-  if (found && handlers.byId.has(found.id)) throw nameTaken()
+  if (found && handlers.has(found.id)) throw nameTaken()
   if (found && found.events !== events) await changeEvents(tx, { id: found.id, events })
   return found?.id
 }
