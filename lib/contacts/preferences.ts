@@ -77,7 +77,9 @@ export async function getPreferences(ctx: Context, key: ContactKey): Promise<Pre
   const topics = [...subscribed, ...choosable.filter((topic) => !subscribedIds.has(topic.id))]
   topics.sort((a, b) => a.id - b.id)
   const choiceOf = ({ id: topicId, name, description }: Topic): TopicPreference => ({
-    ...{ id: topicId, name, description },
+    id: topicId,
+    name,
+    description,
     subscribed: subscribedIds.has(topicId),
   })
   return {

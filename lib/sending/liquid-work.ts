@@ -32,23 +32,25 @@ const comparisonsPerWork = 64
 
 /** Work of one name in a date, such as %A, and of the filters that write one. Names of days and months are slow. */
 const workPerName = 2000
-const namingFilters: ReadonlySet<string> = new Set([
-  ...['date_to_xmlschema', 'date_to_rfc822', 'date_to_string', 'date_to_long_string'],
-])
 const nameInDate = /%[^a-z]*[abhc]/gi
 
-/** Filters that evaluate an expression for each element, and a filter that puts arrays into arrays. */
-const unboundedFilters = [
-  ...['where_exp', 'reject_exp', 'group_by_exp', 'has_exp', 'find_exp', 'find_index_exp'],
-  'group_by',
-]
+/** Such a filter evaluates an expression for each element, or puts arrays into arrays. */
+function isUnbounded(filter: string): boolean {
+  return filter.endsWith('_exp') || filter === 'group_by'
+}
 
 /** Filters that would put a list into a list. The text of such a list can be exponentially long. */
 const elementFilters: ReadonlySet<string> = new Set(['push', 'unshift'])
 
 /** Filters that search a text for another. */
 const searchFilters: ReadonlySet<string> = new Set([
-  ...['split', 'remove', 'remove_first', 'remove_last', 'replace', 'replace_first', 'replace_last'],
+  'split',
+  'remove',
+  'remove_first',
+  'remove_last',
+  'replace',
+  'replace_first',
+  'replace_last',
 ])
 
 /** The state of a rendering, with its limits. */
@@ -132,9 +134,10 @@ class BoundedCase extends CaseTag {
 
 /** Bounds the filters and tags of an engine, which must render with a `BoundedContext`. */
 export function boundWork(liquid: liquidjs.Liquid): void {
-  for (const name of unboundedFilters) delete liquid.filters[name]
-  for (const [name, filter] of Object.entries(liquid.filters))
-    if (typeof filter === 'function') liquid.registerFilter(name, boundedFilter(name, filter))
+  for (const [name, filter] of Object.entries(liquid.filters)) {
+    if (isUnbounded(name)) delete liquid.filters[name]
+    else if (typeof filter === 'function') liquid.registerFilter(name, boundedFilter(name, filter))
+  }
   liquid.registerTag('case', BoundedCase)
   liquid.registerTag('cycle', BoundedCycle)
 }
@@ -149,7 +152,7 @@ function boundedFilter(name: string, filter: Handler): Handler {
     for (const input of inputs) context.charge(input)
     if (searchFilters.has(name)) context.chargeSearch(inputs[0], inputs[1])
     if (name === 'date') context.use((String(inputs[1]).match(nameInDate)?.length ?? 0) * workPerName)
-    if (namingFilters.has(name)) context.use(workPerName)
+    if (name.startsWith('date_to_')) context.use(workPerName)
     if (elementFilters.has(name) && Array.isArray(inputs[1]))
       throw new Error(`${name} adds a text or number. To add a list, use concat`)
     const result = yield filter.apply(this, inputs)

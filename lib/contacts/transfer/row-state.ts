@@ -97,8 +97,16 @@ const no = /^(?:no|n|false|0|null)?$/i
 /** Statuses of the known products, without case, spaces, hyphens and underscores. */
 const subscribedStatuses: ReadonlySet<string> = new Set(['subscribed', 'enabled', 'active', 'confirmed', ''])
 const unsubscribedStatuses: ReadonlySet<string> = new Set([
-  ...['unsubscribed', 'disabled', 'inactive', 'blocklisted', 'blacklisted', 'suppressed', 'archived'],
-  ...['cleaned', 'bounced', 'complained'],
+  'unsubscribed',
+  'disabled',
+  'inactive',
+  'blocklisted',
+  'blacklisted',
+  'suppressed',
+  'archived',
+  'cleaned',
+  'bounced',
+  'complained',
 ])
 const unconfirmedStatuses: ReadonlySet<string> = new Set(['unconfirmed', 'pending', 'nonsubscribed', 'transactional'])
 

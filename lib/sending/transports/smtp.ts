@@ -141,8 +141,19 @@ function requireSigningKey({ privateKey }: DkimOptions): void {
  * with one click. Nodemailer's own list lacks the second.
  */
 const signedHeaders = [
-  ...['From', 'Reply-To', 'To', 'Subject', 'Date', 'Message-ID', 'MIME-Version', 'Content-Type'],
-  ...['Content-Transfer-Encoding', 'List-ID', 'List-Unsubscribe', 'List-Unsubscribe-Post', 'Feedback-ID'],
+  'From',
+  'Reply-To',
+  'To',
+  'Subject',
+  'Date',
+  'Message-ID',
+  'MIME-Version',
+  'Content-Type',
+  'Content-Transfer-Encoding',
+  'List-ID',
+  'List-Unsubscribe',
+  'List-Unsubscribe-Post',
+  'Feedback-ID',
 ].join(':')
 
 function signingOptions({ domain, selector, privateKey }: DkimOptions) {
