@@ -45,7 +45,7 @@ export interface LoopWork<
    * @returns When the first task that is retried is due; undefined when none is.
    */
   record(tx: Tx, finished: readonly Finished[]): Promise<number | undefined>
-  /** Releases tasks whose lease has ended. At least one. */
+  /** Releases at least one task, whose lease has ended or whose process has died. */
   releaseExpiredLeases(tx: Tx, expired: readonly Expired[]): Promise<void>
   /**
    * Makes tasks due whose due time is wrong, because the clock was set back after it was stored.

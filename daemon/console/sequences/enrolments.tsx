@@ -90,7 +90,7 @@ function EnrolForm({ enrol }: { enrol(email: string): Promise<boolean> }) {
   )
 }
 
-/** The enrolment of an erased contact is deleted soon. */
+/** Returns the address of the contact, or the id of an erased one. */
 function nameOf({ contact_id, contact_email }: Enrolment): string {
   return contact_email ?? `contact ${contact_id}`
 }

@@ -222,7 +222,7 @@ function stopReasonOf(enrolment: queries.DueEnrolment): StopReason | undefined {
 
 type Places = Awaited<ReturnType<typeof listPlaces>>
 
-/** The next step was removed before its job has moved the enrolment. */
+/** Saves that an enrolment has no further step: it was removed, and the job that follows the removal has not run yet. */
 async function finishEarly(tx: Tx, sequenceId: number, enrolment: queries.DueEnrolment, places: Places): Promise<void> {
   const { id, enrolled_id: contactId } = enrolment
   const row = await findSequence(tx, { client_id: tx.clientId, id: sequenceId })

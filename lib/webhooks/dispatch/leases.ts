@@ -32,8 +32,8 @@ const releaseSchedules = statement.affected(
 )
 
 /**
- * Releases the deliveries whose lease has expired, because their process died or could not record the outcome. Logs the
- * attempt as interrupted. If it was the last attempt of the schedule, the delivery fails.
+ * Releases deliveries whose process has died, or whose lease has expired because the outcome could not be recorded. Logs
+ * the attempts as interrupted. If it was the last attempt of the schedule, the delivery fails.
  */
 export async function releaseExpiredLeases(tx: Tx, expired: readonly ExpiredLease[]): Promise<void> {
   const attempts = expired.map((row) => ({
