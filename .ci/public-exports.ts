@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 
-export interface PublicName {
+interface PublicName {
   readonly name: string
   /** The name in the file that declares it. */
   readonly declaredAs: string
