@@ -19,8 +19,8 @@ const generator = join(root, 'test/generated-client/node_modules/openapi-typescr
 
 /** Returns the text of daemon/client/api.ts. It has what the client and the console use: no headers and no examples. */
 export function clientTypes(): string {
-  const about = `/** Types of the API's requests and answers. Written by \`npm run reference\` from the description. */`
-  return `${about}\nimport type { Method } from './methods.ts'\n\n${resources()}\n${typesOf({ ...usedSchemas(), Routes: routes })}`
+  const header = `/** Types of the API's requests and answers. Written by \`npm run reference\` from the description. */`
+  return `${header}\nimport type { Method } from './methods.ts'\n\n${resources()}\n${typesOf({ ...usedSchemas(), Routes: routes })}`
 }
 
 const { paths, components } = documentOf({ tokens: true, health: false, metrics: 'none' })

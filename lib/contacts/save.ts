@@ -74,8 +74,8 @@ export async function saveContact(tx: Tx, fields: NewContact, reading?: Promise<
   return { contact, created, ...(list?.double_opt_in && { pending_lists: isPending ? [plainList(list)] : [] }) }
 }
 
-/** The rows that were read before a save. */
-interface Known {
+/** What a save has read before its first write. */
+interface ReadFirst {
   /** The folded e-mail address. */
   readonly emailKey: string
   readonly stored: StoredContact | undefined
@@ -86,29 +86,29 @@ interface Known {
 async function insertOrUpdate(
   tx: Tx,
   fields: NewContact,
-  known: Known,
+  read: ReadFirst,
 ): Promise<{ id: number; inserted?: Contact; updated: boolean }> {
-  const { emailKey, stored, indexed } = known
+  const { emailKey, stored, indexed } = read
   if (stored) {
     const { texts, attributes } = fields
     const updated = await saveChanges(tx, stored, texts, mergeAttributes(stored, attributes), indexed)
     return { id: stored.id, updated }
   }
-  let inserted = await insertContact(tx, fields, known)
+  let inserted = await insertContact(tx, fields, read)
   if (!inserted) {
     await refuseErased(tx, emailKey)
-    inserted = await insertContact(tx, fields, known, true)
+    inserted = await insertContact(tx, fields, read, true)
   }
   if (inserted) return { id: inserted.id, inserted, updated: false }
   // Another process inserted the contact first. It may even have erased it again, so start over.
   const winner = await queries.lockContactByEmail(tx, { client_id: tx.clientId, email_key: emailKey })
-  return await insertOrUpdate(tx, fields, { ...known, stored: winner })
+  return await insertOrUpdate(tx, fields, { ...read, stored: winner })
 }
 
 async function insertContact(
   tx: Tx,
   { email, texts, attributes }: NewContact,
-  { emailKey, indexed }: Known,
+  { emailKey, indexed }: ReadFirst,
   isChecked = false,
 ): Promise<Contact | undefined> {
   const all = { ...noTexts, ...texts }

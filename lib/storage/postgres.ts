@@ -152,11 +152,11 @@ function settingsFor(source: string | PostgresPool, { schema, pooler, connection
   const max = connections === undefined ? {} : { max: connections }
   const isUrl = typeof source === 'string'
   const given = isUrl ? { connectionString: source } : withPassword(source.options)
-  const theirs: pg.PoolConfig = { ...common, ...given, ...max } as pg.PoolConfig
-  if (pooler || (!isUrl && schema === undefined)) return theirs
+  const settings: pg.PoolConfig = { ...common, ...given, ...max } as pg.PoolConfig
+  if (pooler || (!isUrl && schema === undefined)) return settings
   const session = `${sessionOptions}${schema === undefined ? '' : ` -c search_path="${schema}"`}`
-  if (isUrl) return { ...limits, ...theirs, connectionString: withOptions(source, session) }
-  return { ...limits, ...theirs, options: `${theirs.options ?? ''} ${session}`.trim() }
+  if (isUrl) return { ...limits, ...settings, connectionString: withOptions(source, session) }
+  return { ...limits, ...settings, options: `${settings.options ?? ''} ${session}`.trim() }
 }
 
 /** Copies the password explicitly, because the pool makes that property non-enumerable. */
@@ -181,7 +181,7 @@ const limits = { statement_timeout: 30_000, lock_timeout: 10_000, idle_in_transa
 
 /** Appends `options` to the URL. The driver ignores other options if the URL has some, and uses the last in the URL. */
 function withOptions(url: string, options: string): string {
-  const theirs = /[?&]options=([^&#]*)/.exec(url)?.[1] ?? ''
-  const both = `${decodeURIComponent(theirs.replaceAll('+', ' '))} ${options}`.trim()
+  const given = /[?&]options=([^&#]*)/.exec(url)?.[1] ?? ''
+  const both = `${decodeURIComponent(given.replaceAll('+', ' '))} ${options}`.trim()
   return `${url}${url.includes('?') ? '&' : '?'}options=${encodeURIComponent(both)}`
 }

@@ -89,7 +89,7 @@ export async function findTags(ctx: Context, ids: readonly number[]): Promise<Ta
 /** Returns the tags of these names that exist, by the folded name. */
 export async function findTagsByName(ctx: Context, names: readonly string[]): Promise<Map<string, Tag>> {
   const name_keys = [...new Set(names.map(fold))]
-  const found = await queries.findTagsByKeys(ctx, { client_id: ctx.clientId, name_keys })
+  const found = await queries.listTagsByKeys(ctx, { client_id: ctx.clientId, name_keys })
   return new Map(found.map((row) => [row.name_key, tagFrom(row)]))
 }
 

@@ -9,7 +9,7 @@ export const findTagByKey = statement({ client_id: int, name_key: text }, (db, p
   db.selectFrom('mailkeep_tag').selectAll().where('client_id', '=', p.client_id).where('name_key', '=', p.name_key),
 )
 
-export const findTagsByKeys = statement.all({ client_id: int, name_keys: texts }, (db, p, dialect) =>
+export const listTagsByKeys = statement.all({ client_id: int, name_keys: texts }, (db, p, dialect) =>
   db
     .selectFrom('mailkeep_tag')
     .selectAll()

@@ -5,7 +5,7 @@ import type { Page } from '../page.ts'
 import { requireId } from '../parse.ts'
 import { transact } from '../storage/transaction.ts'
 import { erasedError } from './deletion.ts'
-import { type DeliveryQueryInput, listOf } from './delivery-listing.ts'
+import { type DeliveryQueryInput, listDeliveriesOf } from './delivery-listing.ts'
 import { requireEndpoint } from './operations.ts'
 import * as queries from './queries.ts'
 import { type Attempt, attemptFrom, type Delivery, type DeliveryDetail, deliveryFrom, detailFrom } from './schema.ts'
@@ -21,7 +21,7 @@ export async function listDeliveries(
   query?: DeliveryQueryInput,
 ): Promise<Page<Delivery>> {
   const { disabled_reason, events } = await requireEndpoint(ctx, endpointId)
-  return await listOf(ctx, { id: endpointId, active: disabled_reason === null, events }, query)
+  return await listDeliveriesOf(ctx, { id: endpointId, active: disabled_reason === null, events }, query)
 }
 
 /**

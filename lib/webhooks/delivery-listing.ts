@@ -114,8 +114,12 @@ const firstStep = 2 ** 50
 /** Concurrent transactions get their times and their ids in slightly different orders, and clocks may be set back. */
 const clockToleranceMs = 600_000
 
-/** @throws MailkeepError `validation_failed` */
-export async function listOf(ctx: Context, endpoint: ListedEndpoint, query: unknown = {}): Promise<Page<Delivery>> {
+/** Returns one page of the deliveries of an endpoint, newest first. @throws MailkeepError `validation_failed` */
+export async function listDeliveriesOf(
+  ctx: Context,
+  endpoint: ListedEndpoint,
+  query: DeliveryQueryInput = {},
+): Promise<Page<Delivery>> {
   const { cursor, per_page, ...filters } = parse(DeliveryQuery, query)
   const isFiltered = Object.values(filters).some((value) => value !== undefined)
   const read = isFiltered

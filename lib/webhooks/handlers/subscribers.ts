@@ -8,7 +8,7 @@ import { atMost, closedObject, parse, Text } from '../../parse.ts'
 import { transact } from '../../storage/transaction.ts'
 import { clearEndpoint } from '../deletion.ts'
 import { detailOf, queueOne } from '../deliveries.ts'
-import { type DeliveryQueryInput, listOf } from '../delivery-listing.ts'
+import { type DeliveryQueryInput, listDeliveriesOf } from '../delivery-listing.ts'
 import { type Delivery, type DeliveryDetail, type EventType, HandlerEventTypes } from '../schema.ts'
 import { type EventHandler, type Handlers, nameTaken } from './handlers.ts'
 import { changeEvents, deleteSubscriber, findSubscriber, insertSubscriber } from './queries.ts'
@@ -61,7 +61,7 @@ export async function subscribe(
   ctx.local.webhooks.wake()
   return {
     name,
-    listDeliveries: (query) => listOf(ctx, { id, active: true, events: null }, query),
+    listDeliveries: (query) => listDeliveriesOf(ctx, { id, active: true, events: null }, query),
     getDelivery: (deliveryId) => detailOf(ctx, id, deliveryId, true),
     redeliver: (deliveryId) => transact(ctx, (tx) => queueOne(tx, id, deliveryId)),
     stop,
