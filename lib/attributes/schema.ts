@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import * as v from 'valibot'
+import { distinct } from '../collections.ts'
 import type { ContactTexts } from '../contacts/schema.ts'
 import { inputLimits } from '../limits.ts'
 import { atMost, closedObject, Text } from '../parse.ts'
@@ -38,7 +39,7 @@ export const AttributeSettingsChange = closedObject({
     v.array(v.unknown(), 'This must be an array of attribute names.'),
     v.maxLength(inputLimits.indexedAttributes, `At most ${inputLimits.indexedAttributes} attributes can be indexed.`),
     v.array(IndexedName),
-    v.transform((names) => [...new Set(names)]),
+    v.transform(distinct),
   ),
 })
 

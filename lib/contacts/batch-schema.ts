@@ -1,5 +1,6 @@
 /** The operations of a batch: their inputs, and what they are parsed to. */
 import * as v from 'valibot'
+import { distinct } from '../collections.ts'
 import { type FieldErrors, invalid } from '../errors.ts'
 import { inputLimits, withCommas } from '../limits.ts'
 import { closedObject, EmailAddress, foldAddress, idInput, isRecord, noRecordMessage, parse } from '../parse.ts'
@@ -92,7 +93,7 @@ const Lists = v.pipe(
   v.minLength(1, 'At least one list is needed.'),
   v.maxLength(inputLimits.lists, `A contact can be on at most ${inputLimits.lists} lists.`),
   v.array(ListId),
-  v.transform((ids) => [...new Set(ids)]),
+  v.transform(distinct),
 )
 
 const named = {

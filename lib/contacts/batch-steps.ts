@@ -1,4 +1,5 @@
 /** Runs operations of a batch that concern different contacts, those of one kind together. */
+import { distinct } from '../collections.ts'
 import { type Change, recordHistory } from '../consent/history.ts'
 import { now, requirePublicUrl, type Tx } from '../context.ts'
 import { inputLimits } from '../limits.ts'
@@ -44,7 +45,7 @@ interface State {
 export async function runStep(tx: Tx, step: Step): Promise<Iterable<[number, BatchOperationResult]>> {
   const operations = [...step.values()]
   const stored = await bulk.lockContactsByEmail(tx, { client_id: tx.clientId, email_keys: [...step.keys()] })
-  const listIds = [...new Set(operations.flatMap(({ lists }) => lists))]
+  const listIds = distinct(operations.flatMap(({ lists }) => lists))
   const state: State = {
     endpoints: await findEventEndpoints(tx),
     lists: listIds.length > 0 ? await findLists(tx, listIds) : new Map(),

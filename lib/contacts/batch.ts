@@ -1,6 +1,7 @@
 /** Many operations on contacts in one call. */
 
 import { type AbortInput, AbortOptions } from '../abort.ts'
+import { distinct } from '../collections.ts'
 import { type Context, isAdmin, type Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
 import { checkInTurns, inTurn, lockBatches } from '../jobs/batch-queue.ts'
@@ -113,8 +114,8 @@ async function findKeys(
  * with a save that waits to create a tag. A single step that names addresses only locks them itself.
  */
 async function lockContacts(tx: Tx, operations: readonly Parsed[]): Promise<{ id: number; email_key: string }[]> {
-  const ids = [...new Set(operations.flatMap(({ id }) => id ?? []))]
-  const email_keys = [...new Set(operations.flatMap(({ emailKey }) => emailKey ?? []))]
+  const ids = distinct(operations.flatMap(({ id }) => id ?? []))
+  const email_keys = distinct(operations.flatMap(({ emailKey }) => emailKey ?? []))
   if (email_keys.length === operations.length) return []
   return lockEmailKeys(tx, { client_id: tx.clientId, ids, email_keys })
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type AbortInput, AbortOptions } from '../abort.ts'
 import { type ChangedContact, indexAttributes } from '../attributes/operations.ts'
 import { auditOnce } from '../audit/operations.ts'
+import { distinct } from '../collections.ts'
 import { addressErased, findErased } from '../consent/suppressions.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid } from '../errors.ts'
@@ -143,7 +144,7 @@ async function addBatch(
 /** The ids of the saved contacts, in the order of their first entries. Events and new tags follow it. */
 function idsInOrder(entries: readonly Entry[], results: SavedContacts['results']): number[] {
   const saved = entries.map((entry) => (isRefused(entry) ? entry : results.get(entry)))
-  return [...new Set(saved.flatMap((result) => (result && 'id' in result ? [result.id] : [])))]
+  return distinct(saved.flatMap((result) => (result && 'id' in result ? [result.id] : [])))
 }
 
 /** The ids of the saved contacts of which an entry says that they have confirmed. */

@@ -1,5 +1,7 @@
 /** Turns the filters of a query, and of the segment that it names, into the parameters of statements. */
+
 import { findIndexedValues, type IndexedValue } from '../attributes/operations.ts'
+import { distinct } from '../collections.ts'
 import type { Context } from '../context.ts'
 import { foldAddress } from '../parse.ts'
 import { filtersOfSegment } from '../segments/operations.ts'
@@ -72,7 +74,7 @@ export async function resolveFilters(
   }
   return {
     emailKey: query.email === undefined ? undefined : foldAddress(query.email),
-    ids: query.ids && [...new Set(query.ids)],
+    ids: query.ids && distinct(query.ids),
     values,
     attributes,
     flags,

@@ -1,3 +1,4 @@
+import { distinct } from '../collections.ts'
 import type { Context } from '../context.ts'
 import type { Range } from '../page.ts'
 import { type Filters, hasCreatedFilter } from './filters.ts'
@@ -283,11 +284,11 @@ function matches(ctx: Context, { values }: Shared, parts: readonly string[]): Ca
  * A contact with one part of a name usually has the rest of it, so a second part of the same word selects little more.
  */
 async function rarestParts(ctx: Context, words: readonly (readonly string[])[]): Promise<readonly string[]> {
-  const parts = [...new Set(words.flat())]
+  const parts = distinct(words.flat())
   if (parts.length <= maxQueriedParts) return parts
   const ranked = await queries.rankParts(ctx, { client_id: ctx.clientId, parts })
   const distances = new Map(ranked.map(({ part, reached }) => [part, reached ?? Number.MAX_SAFE_INTEGER]))
   const sorted = (all: readonly string[]) => [...all].sort((a, b) => distances.get(b)! - distances.get(a)!)
   const chosen = words.map((word) => sorted(word)[0]!)
-  return [...new Set([...sorted(chosen), ...sorted(parts)])].slice(0, maxQueriedParts)
+  return distinct([...sorted(chosen), ...sorted(parts)]).slice(0, maxQueriedParts)
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { audit } from '../audit/operations.ts'
 import { lockClient } from '../clients/operations.ts'
+import { distinct } from '../collections.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { inBatches } from '../jobs/batches.ts'
@@ -88,7 +89,7 @@ export async function findTags(ctx: Context, ids: readonly number[]): Promise<Ta
 
 /** Returns the tags of these names that exist, by the folded name. */
 export async function findTagsByName(ctx: Context, names: readonly string[]): Promise<Map<string, Tag>> {
-  const name_keys = [...new Set(names.map(fold))]
+  const name_keys = distinct(names.map(fold))
   const found = await queries.listTagsByKeys(ctx, { client_id: ctx.clientId, name_keys })
   return new Map(found.map((row) => [row.name_key, tagFrom(row)]))
 }

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { distinct } from '../collections.ts'
 import { readJson } from '../json.ts'
 import { inputLimits } from '../limits.ts'
 import { closedObject, Description, isRecord, noRecordMessage, Text, wholeNumber } from '../parse.ts'
@@ -96,7 +97,7 @@ function typesAmong<const Types extends readonly string[]>(types: Types) {
     v.minLength(1, 'At least one event type is needed.'),
     v.maxLength(inputLimits.values, `At most ${inputLimits.values} values.`), // duplicates count
     v.array(v.picklist(types, `This must be one of ${types.join(', ')}.`)),
-    v.transform((events) => [...new Set(events)]),
+    v.transform(distinct),
   )
 }
 

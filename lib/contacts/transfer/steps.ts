@@ -1,4 +1,5 @@
 /** The steps of an import in each batch, besides saving the contacts. */
+import { distinct } from '../../collections.ts'
 import { recordHistory } from '../../consent/history.ts'
 import { now, type Tx } from '../../context.ts'
 import { fold } from '../../spelling.ts'
@@ -87,7 +88,7 @@ function joined(a: Restored, b: Restored): Restored {
   return {
     unsubscribed: a.unsubscribed ?? b.unsubscribed,
     created_at: a.created_at ?? b.created_at,
-    lists: [...new Set([...a.lists, ...b.lists])],
+    lists: distinct([...a.lists, ...b.lists]),
     topics: [...a.topics, ...b.topics],
   }
 }

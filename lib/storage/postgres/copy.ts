@@ -1,3 +1,4 @@
+import { distinct } from '../../collections.ts'
 import { MailkeepError } from '../../errors.ts'
 import { plainQuery } from '../connection.ts'
 import type { Database } from '../database.ts'
@@ -82,7 +83,7 @@ interface Column {
 async function describeTables({ read }: Database): Promise<TargetTable[]> {
   const { rows: columns } = await read<Column>(askColumns)
   const { rows: references } = await read<{ from: string; to: string }>(askReferences)
-  const names = [...new Set(columns.map(({ table }) => table))]
+  const names = distinct(columns.map(({ table }) => table))
   const inOrder: string[] = []
   const append = (name: string) => {
     if (inOrder.includes(name)) return
