@@ -76,9 +76,9 @@ export async function planListing(ctx: Context, filters: Filters): Promise<Listi
   const planned = inOneStatement(scan, flags, bounds, maxPerCount)
   const chosen = isFiltered(flags) ? await chooseCandidates(ctx, { filters, values }) : undefined
   if (!chosen) return planned
-  const raised = from(chosen.lowest, bounds)
-  if (isInProcess) return inBatches(chosen.examine, flags, raised)
-  return { ...inOneStatement(chosen.examine, flags, raised, maxPerCount), count: planned.count }
+  const narrowed = from(chosen.lowest, bounds)
+  if (isInProcess) return inBatches(chosen.examine, flags, narrowed)
+  return { ...inOneStatement(chosen.examine, flags, narrowed, maxPerCount), count: planned.count }
 }
 
 const maxId = Number.MAX_SAFE_INTEGER
@@ -127,10 +127,10 @@ interface Bounds {
 const everyId: IdRange = { lowest: 1, highest: Number.MAX_SAFE_INTEGER - 1 }
 const unbounded: Bounds = { near: async () => everyId, all: async () => everyId }
 
-/** Raises the lower bound. */
+/** Leaves out the ids below `lowest`. */
 function from(lowest: number, { near, all }: Bounds): Bounds {
-  const raise = (ids: IdRange) => ({ ...ids, lowest: Math.max(ids.lowest, lowest) })
-  return { near: async (range) => raise(await near(range)), all: async () => raise(await all()) }
+  const narrowed = (ids: IdRange) => ({ ...ids, lowest: Math.max(ids.lowest, lowest) })
+  return { near: async (range) => narrowed(await near(range)), all: async () => narrowed(await all()) }
 }
 
 /**
