@@ -15,7 +15,7 @@ import { addTagsToMany, joinLists } from './bulk-memberships.ts'
 import { isRefused, orRefused } from './bulk-merge.ts'
 import * as bulk from './bulk-queries.ts'
 import { needsConfirmation } from './double-opt-in.ts'
-import { auditEvents, type ContactEvent, raiseContactEvents, tagEvents } from './events.ts'
+import { auditEvents, type ContactEvent, raiseEventsOfContacts, tagEvents } from './events.ts'
 import { tooMany } from './limits.ts'
 import { eraseContact, leaveList } from './operations.ts'
 import { subscribeAgain } from './past-changes.ts'
@@ -61,7 +61,7 @@ export async function runStep(tx: Tx, step: Step): Promise<Iterable<[number, Bat
   }
   auditEvents(tx, state.events)
   await recordHistory(tx, state.changes)
-  await raiseContactEvents(tx, state.endpoints, state.events)
+  await raiseEventsOfContacts(tx, state.endpoints, state.events)
   return state.results
 }
 

@@ -20,7 +20,7 @@ import { addTagsToMany, joinLists } from './bulk-memberships.ts'
 import { type BulkResult, type Entry, isRefused, type Merged, mergeContacts, orRefused } from './bulk-merge.ts'
 import * as queries from './bulk-queries.ts'
 import { requireMayConfirm } from './double-opt-in.ts'
-import { type ContactEvent, raiseContactEvents } from './events.ts'
+import { type ContactEvent, raiseEventsOfContacts } from './events.ts'
 import { tooMany } from './limits.ts'
 import { saveChanges } from './save.ts'
 import { type ContactInput, NewContact, noTexts } from './schema.ts'
@@ -135,7 +135,7 @@ async function addBatch(
     const joinings = list ? ids.map((contactId) => ({ contactId, list, confirmed: confirmed.has(contactId) })) : []
     events.push(...(await joinLists(tx, joinings, steps?.unsubscribed(saved))))
     await onSave(tx)
-    await raiseContactEvents(tx, endpoints, steps ? await steps.complete(tx, saved, events, confirmed) : events)
+    await raiseEventsOfContacts(tx, endpoints, steps ? await steps.complete(tx, saved, events, confirmed) : events)
     return saved.results
   })
   return entries.map((entry) => (isRefused(entry) ? entry : results.get(entry)!))

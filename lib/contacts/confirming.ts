@@ -8,7 +8,7 @@ import { transact } from '../storage/transaction.ts'
 import { findEventEndpoints } from '../webhooks/outbox.ts'
 import { type ContactKey, lockContact } from './contact-key.ts'
 import { validSince } from './double-opt-in.ts'
-import { type ContactEvent, raiseEventsOf } from './events.ts'
+import { type ContactEvent, raiseEventsOfContact } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import { subscribeAgain } from './past-changes.ts'
 import * as pending from './pending-queries.ts'
@@ -49,7 +49,7 @@ export async function confirmContact(ctx: Context, listId: number, contactId: Co
     }
     if (!isMember) events.push({ type: 'contact.subscribed', contactId: id, list })
     const contact = await getContact(tx, id)
-    await raiseEventsOf(tx, await findEventEndpoints(tx), contact, events)
+    await raiseEventsOfContact(tx, await findEventEndpoints(tx), contact, events)
     return contact
   })
 }

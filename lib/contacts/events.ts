@@ -58,7 +58,7 @@ export async function finishChange(
     known ?? getContact(tx, id),
     events.length > 0 ? findEventEndpoints(tx) : [],
   ])
-  await raiseEventsOf(tx, endpoints, contact, events)
+  await raiseEventsOfContact(tx, endpoints, contact, events)
   return contact
 }
 
@@ -99,7 +99,7 @@ export async function raiseDeleted(tx: Tx, contact: Pick<Contact, 'id' | 'uuid' 
 }
 
 /** Raises events of one contact, in their order. @param contact The contact as read after the last write. */
-export async function raiseEventsOf(
+export async function raiseEventsOfContact(
   tx: Tx,
   endpoints: EventEndpoints,
   contact: Contact,
@@ -113,7 +113,7 @@ export async function raiseEventsOf(
 }
 
 /** Raises events of many contacts, by type. @param known The endpoints, found before the change. */
-export async function raiseContactEvents(
+export async function raiseEventsOfContacts(
   tx: Tx,
   known: EventEndpoints,
   events: readonly ContactEvent[],

@@ -16,7 +16,7 @@ import { changeAttributes, readAttributes, writeAttributes } from './attributes.
 import { type ContactKey, contactIdOf, Key, lockContact } from './contact-key.ts'
 import { clearContact } from './deletion.ts'
 import { forgetRequests } from './double-opt-in.ts'
-import { type ContactEvent, raiseContactEvents, raiseDeleted } from './events.ts'
+import { type ContactEvent, raiseDeleted, raiseEventsOfContacts } from './events.ts'
 import { requireAtMost } from './limits.ts'
 import * as mergeQueries from './merging-queries.ts'
 import { keepCreations, keepUnsubscriptions } from './past-changes.ts'
@@ -74,7 +74,7 @@ export async function mergeContact(ctx: Context, key: ContactKey, input: MergeIn
     }
     if (isUnsubscribed) await raise(tx, 'contact.unsubscribed', { contact }, targetId)
     const events: ContactEvent[] = [{ type: 'contact.updated', contactId: targetId }, ...joined]
-    await raiseContactEvents(tx, await findEventEndpoints(tx), events)
+    await raiseEventsOfContacts(tx, await findEventEndpoints(tx), events)
     return contact
   })
 }
