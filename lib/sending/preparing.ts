@@ -33,9 +33,11 @@ export function unchangedState(tx: Tx, id: number) {
 }
 
 /**
- * Waits until no merge is under way when a newsletter starts, and the reverse. If neither transaction saw the other, the
- * newsletter would write to a contact that is gone. Merges do not wait for each other. A start takes the lock before it
- * locks rows, because a merge holds it until the end of its transaction, which may lock the same rows later.
+ * Makes a newsletter that starts wait for merges under way, and a merge for starts. If neither transaction saw the other,
+ * the newsletter would write to a contact that is gone. A start takes the lock before it locks rows, because a merge holds
+ * it until the end of its transaction, which may lock the same rows later.
+ *
+ * @param options.shared True for a merge: merges do not wait for each other.
  */
 export async function lockRecipients(tx: Tx, { shared }: { readonly shared: boolean }): Promise<void> {
   if (tx.storage.dialect.lock) await queries.lockRecipients(tx, { name: `recipients ${tx.clientId}` }, { shared })
