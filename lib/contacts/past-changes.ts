@@ -37,7 +37,7 @@ export async function subscribeAgain(tx: Tx, ids: readonly number[]): Promise<nu
   return (await markAllSubscribed(tx, { client_id: tx.clientId, ids })).map(({ id }) => id)
 }
 
-/** Stores the unsubscription times of these contacts. Call it before they are erased. */
+/** Stores the unsubscription times of these contacts. Call it before they are erased or subscribed again. */
 export function keepUnsubscriptions(tx: Tx, ids: readonly number[]): void {
   tx.transaction.defer(insertUnsubscriptions(tx, { client_id: tx.clientId, ids }))
 }
