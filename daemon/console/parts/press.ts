@@ -4,10 +4,13 @@
 let pressed: Element | undefined
 
 /**
- * Ignores the second click of a double click, which may hit the button that has taken the place of the first one, clicks
- * on a button whose action is running, and the repeats of a key that is held down.
+ * Ignores three kinds of presses:
  *
- * @returns Stops listening.
+ * - the second click of a double click, which may hit the button that has taken the place of the first one,
+ * - a click on a button whose action is running,
+ * - the repeats of a key that is held down.
+ *
+ * @returns A function that stops listening.
  */
 export function ignoreRepeatedPresses(): () => void {
   const onClick = (event: MouseEvent) => {
