@@ -237,10 +237,8 @@ export class GroupCommit {
 
   async #run(waiting: QueuedWrite, usesSavepoints: boolean): Promise<FinishedWrite> {
     const { connection, countChanges } = this.#target
-    const transaction = new Transaction(connection, {
-      isOpen: () => this.#target.inTransaction(),
-      mayPause: countChanges !== undefined,
-    })
+    const isOpen = () => this.#target.inTransaction()
+    const transaction = new Transaction(connection, { isOpen, mayPause: countChanges !== undefined })
     const usesSavepoint = usesSavepoints || !countChanges
     let changedBefore = 0
     try {
