@@ -11,7 +11,7 @@ export interface GroupTarget {
   /** Begins a write transaction. Resolves to false when another connection holds the lock; the caller then retries. */
   begin(): Promise<boolean>
   /** Whether the transaction is still open. SQLite rolls all of it back, savepoints included, when the disk is full. */
-  inTransaction(): boolean
+  readonly inTransaction: () => boolean
   /** Counts the rows that the connection has changed, also in transactions. Absent if the host uses the connection too. */
   readonly countChanges: (() => number) | undefined
   /** Updates the search index. One call per group costs half as much as one call per write. */
@@ -236,10 +236,9 @@ export class GroupCommit {
   }
 
   async #run(waiting: QueuedWrite, usesSavepoints: boolean): Promise<FinishedWrite> {
-    const { connection, countChanges } = this.#target
-    const isOpen = () => this.#target.inTransaction()
-    const transaction = new Transaction(connection, { isOpen, mayPause: countChanges !== undefined })
+    const { connection, countChanges, inTransaction } = this.#target
     const usesSavepoint = usesSavepoints || !countChanges
+    const transaction = new Transaction(connection, { isOpen: inTransaction, mayPause: countChanges !== undefined })
     let changedBefore = 0
     try {
       if (usesSavepoint) await connection.run(savepoint)
@@ -248,12 +247,12 @@ export class GroupCommit {
       if (transaction.deferred.length > 0) await Promise.all(transaction.deferred)
       if (usesSavepoint) await connection.run(release)
       // SQLite has rolled the transaction back, and the work has ignored the error.
-      else if (!this.#target.inTransaction()) throw new Error('The transaction has ended before its commit.')
+      else if (!inTransaction()) throw new Error('The transaction has ended before its commit.')
       const { effects, searchChanges } = transaction
       return { waiting, effects, searchChanges, hasLeftChanges: false, ok: true, value }
     } catch (error) {
       let hasLeftChanges = false
-      if (this.#target.inTransaction()) {
+      if (inTransaction()) {
         if (usesSavepoint) await this.#undoSavepoint()
         else hasLeftChanges = countChanges() !== changedBefore
       }
