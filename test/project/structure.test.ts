@@ -63,6 +63,7 @@ const folders = [
 const wiring = new Set([
   'index.ts',
   'internal.ts',
+  'schemas.ts',
   'sqlite.ts',
   'postgres.ts',
   'ses.ts',
@@ -139,7 +140,7 @@ describe('the structure of the sources', () => {
 
   test('the daemon imports only the library’s entries, its internal entry and the drivers’ modules', () => {
     const entries =
-      /^lib\/(index|internal|identities\/ses|storage\/sqlite|storage\/postgres|webhooks\/receiver|sending\/transports\/(?:folder|smtp|ses))\.ts$/
+      /^lib\/(index|internal|schemas|identities\/ses|storage\/sqlite|storage\/postgres|webhooks\/receiver|sending\/transports\/(?:folder|smtp|ses))\.ts$/
     for (const { path, imports } of daemon) {
       for (const name of imports) if (name.startsWith('lib/')) assert.match(name, entries, path)
     }

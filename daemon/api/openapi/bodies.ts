@@ -27,14 +27,7 @@ import {
   type TagsInput,
   type TopicInput,
 } from '../../../lib/index.ts'
-import {
-  batchOperationNames,
-  hostEventTypes,
-  maxEventsPerBatch,
-  maxOperationsPerBatch,
-  rolesText,
-  textFields,
-} from '../../../lib/internal.ts'
+import * as schemas from '../../../lib/schemas.ts'
 import { time } from '../routes/filters.ts'
 import { address, contact, contactBodies, contactKey, groupFilters, name } from './contact-bodies.ts'
 import { schemasOf } from './fields.ts'
@@ -59,7 +52,7 @@ const describedTime = {
 
 const eventInput = input<EventInput>(
   {
-    type: { type: 'string', enum: hostEventTypes },
+    type: { type: 'string', enum: schemas.hostEventTypes },
     data: {
       ...anyFields,
       description: `Data for the receivers. The event’s body has at most ${inputLimits.eventBytes} bytes.`,
@@ -149,10 +142,10 @@ export const bodySchemas = {
         ...arrayOf({
           type: 'object',
           properties: {
-            op: { type: 'string', enum: batchOperationNames },
+            op: { type: 'string', enum: schemas.batchOperationNames },
             id: { ...id, description: 'The contact. Every operation except `upsert` takes `id` or `email`.' },
             email: address,
-            ...schemasOf(textFields),
+            ...schemasOf(schemas.textFields),
             tags: { ...contact.tags, description: 'Names, for `upsert`, `update`, `tag` and `untag`.' },
             lists: {
               ...arrayOf(id),
@@ -166,7 +159,7 @@ export const bodySchemas = {
           additionalProperties: true,
           description: 'Every other field of `upsert` and `update` is an attribute.',
         }),
-        maxItems: maxOperationsPerBatch,
+        maxItems: schemas.maxOperationsPerBatch,
       },
     },
     'operations',
@@ -193,7 +186,7 @@ export const bodySchemas = {
   EndpointChange: input<EndpointChangeInput>({ active: flag, description }),
   EventInput: eventInput,
   EventBatchInput: input<EventBatchInput>(
-    { events: { ...arrayOf(eventInput), maxItems: maxEventsPerBatch } },
+    { events: { ...arrayOf(eventInput), maxItems: schemas.maxEventsPerBatch } },
     'events',
   ),
   RotationInput: input<RotationInput>({
@@ -207,7 +200,7 @@ export const bodySchemas = {
   TokenInput: input<ClientTokenInput>(
     {
       name: { ...name, description: `A label for people. ${name.description}` },
-      role: { type: 'string', enum: roles, description: rolesText },
+      role: { type: 'string', enum: roles, description: schemas.rolesText },
       expires_in: {
         type: 'integer',
         minimum: 1,

@@ -1,6 +1,6 @@
 /** Request bodies with the fields of a contact. */
 import { inputLimits } from '../../../lib/index.ts'
-import { inputFields, textFields } from '../../../lib/internal.ts'
+import * as schemas from '../../../lib/schemas.ts'
 import { schemasOf } from './fields.ts'
 import { arrayOf, flag, id, type Schema } from './schema.ts'
 
@@ -36,7 +36,7 @@ export const groupFilters = {
 
 /** Fields that the bodies of contacts have. */
 export const contact = {
-  ...schemasOf(textFields),
+  ...schemasOf(schemas.textFields),
   tags: { ...arrayOf(name), maxItems: inputLimits.tags },
 } as const
 
@@ -45,7 +45,7 @@ function attributesBeside(...others: readonly string[]) {
   return {
     propertyNames: { type: 'string', maxLength: nameCharacters },
     patternProperties: {
-      [`^(?!(?:${[...inputFields, ...others].join('|')})$)`]: {
+      [`^(?!(?:${[...schemas.inputFields, ...others].join('|')})$)`]: {
         type: ['string', 'null'],
         maxLength: attributeCharacters,
         description: 'An attribute, stored in `extra_attributes`. null deletes it.',

@@ -1,37 +1,25 @@
 /** Derives the schemas of the description from the schemas of the library. */
-import {
-  type AnySchema,
-  attemptFields,
-  Email,
-  Id,
-  listFields,
-  messageCountFields,
-  OffsetTime,
-  stepFields,
-  Time,
-  tagFields,
-  topicFields,
-  Uuid,
-} from '../../../lib/internal.ts'
+import type { AnySchema } from '../../../lib/schemas.ts'
+import * as schemas from '../../../lib/schemas.ts'
 import { arrayOf, flag, id, nullable, offset, record, ref, type Schema, text, utc, uuid } from './schema.ts'
 
 export const email = { type: 'string', format: 'idn-email', examples: ['ada@example.org'] } as const
 
 const named: ReadonlyMap<unknown, Schema> = new Map<unknown, Schema>([
-  [Id, id],
-  [Uuid, uuid],
-  [Time, utc],
-  [OffsetTime, offset],
-  [Email, email],
+  [schemas.Id, id],
+  [schemas.Uuid, uuid],
+  [schemas.Time, utc],
+  [schemas.OffsetTime, offset],
+  [schemas.Email, email],
 ])
 
 const recordNames = new Map<unknown, string>([
-  [tagFields, 'Tag'],
-  [listFields, 'List'],
-  [topicFields, 'Topic'],
-  [attemptFields, 'Attempt'],
-  [messageCountFields, 'MessageCounts'],
-  [stepFields, 'Step'],
+  [schemas.tagFields, 'Tag'],
+  [schemas.listFields, 'List'],
+  [schemas.topicFields, 'Topic'],
+  [schemas.attemptFields, 'Attempt'],
+  [schemas.countFields, 'MessageCounts'],
+  [schemas.stepFields, 'Step'],
 ])
 
 export function recordOf(fields: Readonly<Record<string, AnySchema>>): Schema {

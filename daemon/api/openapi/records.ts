@@ -12,27 +12,7 @@ import {
   type PortalLink,
   type RefusedRow,
 } from '../../../lib/index.ts'
-import {
-  attributeSettingsFields,
-  auditFields,
-  clientTokenFields,
-  contactFields,
-  contactPointFields,
-  currentTokenFields,
-  deliveryPointFields,
-  endpointDeliveryFields,
-  failingEndpointFields,
-  historyFields,
-  identityFields,
-  importFields,
-  listFields,
-  pageSettingsFields,
-  segmentFields,
-  seriesSteps,
-  suppressionFields,
-  tagFields,
-  topicFields,
-} from '../../../lib/internal.ts'
+import * as schemas from '../../../lib/schemas.ts'
 import { recordOf, schemasOf } from './fields.ts'
 import {
   anyFields,
@@ -51,8 +31,8 @@ import {
 } from './schema.ts'
 import { sendingRecords } from './sending.ts'
 
-const { topics, ...contact } = schemasOf(contactFields)
-const { filters: _, ...segment } = segmentFields
+const { topics, ...contact } = schemasOf(schemas.contactFields)
+const { filters: _, ...segment } = schemas.segmentFields
 
 const extra_attributes: Schema = {
   ...contact.extra_attributes,
@@ -86,9 +66,9 @@ function optional(schema: Schema, ...names: readonly string[]): Schema {
 
 /** A list as its own routes show it. */
 const list: Schema = {
-  ...recordOf(listFields),
+  ...recordOf(schemas.listFields),
   properties: {
-    ...schemasOf(listFields),
+    ...schemasOf(schemas.listFields),
     double_opt_in: { ...flag, const: true, description: 'Contacts join only after they confirm it. Else absent.' },
   },
 }
@@ -98,7 +78,7 @@ function seriesOf(time: Schema, point: Schema, others: Readonly<Record<string, S
     ...others,
     from: time,
     to: time,
-    step: { type: 'string', enum: seriesSteps },
+    step: { type: 'string', enum: schemas.steps },
     series: arrayOf(point),
   })
 }
@@ -106,16 +86,16 @@ function seriesOf(time: Schema, point: Schema, others: Readonly<Record<string, S
 /** Schemas of records in answers, except webhooks. */
 export const recordSchemas = {
   ...sendingRecords,
-  Tag: recordOf(tagFields),
-  List: recordOf(listFields),
-  CountedTag: withCount(recordOf(tagFields)),
+  Tag: recordOf(schemas.tagFields),
+  List: recordOf(schemas.listFields),
+  CountedTag: withCount(recordOf(schemas.tagFields)),
   ManagedList: list,
   CountedList: withCount(list),
-  Topic: recordOf(topicFields),
-  CountedTopic: withCount(recordOf(topicFields)),
+  Topic: recordOf(schemas.topicFields),
+  CountedTopic: withCount(recordOf(schemas.topicFields)),
   Segment: record({ ...schemasOf(segment), filters: ref('SegmentFilters') }),
-  AttributeSettings: recordOf(attributeSettingsFields),
-  PageSettings: recordOf(pageSettingsFields),
+  AttributeSettings: recordOf(schemas.attributeSettingsFields),
+  PageSettings: recordOf(schemas.pageSettingsFields),
   ContactLinks: record<ContactLinks>({
     unsubscribe_url: { ...text, format: 'uri', description: 'Page with one button. Only its `POST` unsubscribes.' },
     preferences_url: { ...text, format: 'uri', description: 'Page with the contact’s lists and topics.' },
@@ -135,7 +115,7 @@ export const recordSchemas = {
     },
     expires_at: utc,
   }),
-  DeliverySeries: seriesOf(offset, recordOf(deliveryPointFields), {
+  DeliverySeries: seriesOf(offset, recordOf(schemas.deliveryPointFields), {
     oldest_due_at: {
       ...nullable(offset),
       description: 'When the oldest delivery that waits for an attempt became due; null when none is due.',
@@ -147,12 +127,15 @@ export const recordSchemas = {
       healthy: { ...count, description: 'Active, and the last attempt did not fail.' },
       failing: { ...count, description: 'The last attempt failed, or it was switched off after failures.' },
       switched_off: { ...count, description: 'Switched off by hand.' },
-      first_failing: { ...arrayOf(recordOf(failingEndpointFields)), description: 'At most five, by ascending id.' },
+      first_failing: {
+        ...arrayOf(recordOf(schemas.failingEndpointFields)),
+        description: 'At most five, by ascending id.',
+      },
     },
     'Number of endpoints by state, as they are now.',
   ),
   ContactSeries: optional(
-    seriesOf(utc, recordOf(contactPointFields), {
+    seriesOf(utc, recordOf(schemas.contactPointFields), {
       subscribed: { ...count, description: 'Contacts that are subscribed now. Only with `count`.' },
     }),
     'subscribed',
@@ -182,11 +165,11 @@ export const recordSchemas = {
     },
   }),
   ContactDelivery: record({
-    ...schemasOf(endpointDeliveryFields),
+    ...schemasOf(schemas.endpointDeliveryFields),
     payload: { ...anyFields, description: 'The event as sent, with null as `confirm_url`.' },
   }),
-  HistoryEntry: recordOf(historyFields),
-  Suppression: recordOf(suppressionFields),
+  HistoryEntry: recordOf(schemas.historyFields),
+  Suppression: recordOf(schemas.suppressionFields),
   AddedContact: {
     ...record({ ...contact, extra_attributes }),
     properties: {
@@ -198,15 +181,15 @@ export const recordSchemas = {
       },
     },
   },
-  Identity: recordOf(identityFields),
-  AuditEntry: recordOf(auditFields),
-  Token: recordOf(clientTokenFields),
-  CurrentToken: recordOf(currentTokenFields),
+  Identity: recordOf(schemas.identityFields),
+  AuditEntry: recordOf(schemas.auditFields),
+  Token: recordOf(schemas.clientTokenFields),
+  CurrentToken: recordOf(schemas.currentTokenFields),
   NewToken: record<NewClientToken>({
-    ...(schemasOf(clientTokenFields) as Record<keyof ClientToken, Schema>),
+    ...(schemasOf(schemas.clientTokenFields) as Record<keyof ClientToken, Schema>),
     token: { type: 'string', pattern: '^mk_[A-Za-z0-9_-]{43}$', description: 'The token, shown only in this answer.' },
   }),
-  Import: recordOf(importFields),
+  Import: recordOf(schemas.importFields),
   ImportReport: optional(
     record<ImportReport>({
       total: { ...count, description: 'Rows that were read, without blank rows.' },

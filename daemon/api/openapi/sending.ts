@@ -20,18 +20,7 @@ import {
   sequenceStatuses,
   type TestInput,
 } from '../../../lib/index.ts'
-import {
-  enrolmentFields,
-  messageCountFields,
-  messageFields,
-  newsletterFields,
-  newsletterSummaryFields,
-  previewFields,
-  sequenceFields,
-  sequenceSummaryFields,
-  stepFields,
-  testResultFields,
-} from '../../../lib/internal.ts'
+import * as schemas from '../../../lib/schemas.ts'
 import { time } from '../routes/filters.ts'
 import { address, contactKey, groupFilters } from './contact-bodies.ts'
 import { recordOf, schemasOf } from './fields.ts'
@@ -116,7 +105,7 @@ function withAudience({ audience: _, ...fields }: Parameters<typeof schemasOf>[0
   return record({ ...schemasOf(fields), audience })
 }
 
-const newsletterSchema = withAudience(newsletterFields)
+const newsletterSchema = withAudience(schemas.newsletterFields)
 
 const currentAudience: Schema = {
   anyOf: [ref('CurrentAudience'), { type: 'null' }],
@@ -140,15 +129,15 @@ export const sendingRecords = {
     },
     'Who would get a newsletter if it were sent now.',
   ),
-  NewsletterSummary: withAudience(newsletterSummaryFields),
-  MessageCounts: recordOf(messageCountFields),
-  Step: recordOf(stepFields),
-  Preview: recordOf(previewFields),
-  TestResult: recordOf(testResultFields),
-  Message: recordOf(messageFields),
-  Sequence: recordOf(sequenceFields),
-  SequenceSummary: recordOf(sequenceSummaryFields),
-  Enrolment: recordOf(enrolmentFields),
+  NewsletterSummary: withAudience(schemas.summaryFields),
+  MessageCounts: recordOf(schemas.countFields),
+  Step: recordOf(schemas.stepFields),
+  Preview: recordOf(schemas.previewFields),
+  TestResult: recordOf(schemas.testResultFields),
+  Message: recordOf(schemas.messageFields),
+  Sequence: recordOf(schemas.sequenceFields),
+  SequenceSummary: recordOf(schemas.sequenceSummaryFields),
+  Enrolment: recordOf(schemas.enrolmentFields),
 } satisfies Readonly<Record<string, Schema>>
 
 const created_at = '2026-01-02T03:04:05.678901Z'
