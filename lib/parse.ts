@@ -41,6 +41,8 @@ export function messageOf(issue: v.BaseIssue<unknown>): string {
   return issue.message
 }
 
+type ObjectOf<Entries extends v.ObjectEntries> = v.ObjectSchema<Entries, undefined>
+
 /**
  * Schema of an object without other fields. It reports every unknown field. Valibot's strictObject reports only the first
  * one, and accepts names such as `constructor`.
@@ -50,10 +52,13 @@ export function messageOf(issue: v.BaseIssue<unknown>): string {
 export function closedObject<Entries extends v.ObjectEntries>(
   entries: Entries,
   known: readonly (keyof Entries & string)[] = Object.keys(entries),
-) {
+): v.GenericSchema<v.InferInput<ObjectOf<Entries>>, v.InferOutput<ObjectOf<Entries>>> & {
+  /** For the description of the API. */
+  readonly entries: Readonly<Record<keyof Entries, v.GenericSchema>>
+} {
   const names = Object.keys(entries)
   const object = v.object(entries)
-  return v.pipe(
+  const schema = v.pipe(
     v.custom<v.InferInput<typeof object>>(isRecord, ({ input }) => noRecordMessage(input)),
     v.rawTransform(({ dataset, addIssue, NEVER }) => {
       const input = dataset.value as Record<string, unknown>
@@ -67,6 +72,7 @@ export function closedObject<Entries extends v.ObjectEntries>(
       return result.success && unknown.length === 0 ? (result.output as v.InferOutput<typeof object>) : NEVER
     }),
   )
+  return Object.assign(schema, { entries })
 }
 
 /**

@@ -1300,6 +1300,7 @@ export interface components {
             uncertain?: "skip" | "resend";
         };
         SequenceInput: {
+            /** @description Trimmed and normalized to NFC before its length is checked. */
             name: string;
             /** @description Contacts who are added to this list are enrolled. */
             list_id?: number | null;
@@ -1330,6 +1331,7 @@ export interface components {
             }[];
         };
         SequenceChange: {
+            /** @description Trimmed and normalized to NFC before its length is checked. */
             name?: string;
             /** @description Contacts who are added to this list are enrolled. */
             list_id?: number | null;

@@ -20,7 +20,7 @@ export interface PortalLinkInput {
 
 const lifetimeProblem = `This must be between 1 and ${maxSeconds} seconds.`
 
-const NewPortalLink = closedObject({
+export const NewPortalLink = closedObject({
   role: v.picklist(['webhooks'], 'This must be webhooks.'),
   expires_in: v.optional(
     v.pipe(

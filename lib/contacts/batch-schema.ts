@@ -7,7 +7,7 @@ import { closedObject, EmailAddress, foldAddress, idInput, isRecord, noRecordMes
 import { ContactChange, NewContact, SomeTags } from './schema.ts'
 
 /** Maximum operations of a batch. */
-export const maxOperationsPerBatch = 1000
+const maxOperationsPerBatch = 1000
 
 export const batchOperationNames = [
   'upsert',

@@ -71,7 +71,7 @@ export interface TagsInput {
   readonly tags: readonly string[]
 }
 
-const TagsChange = closedObject({ tags: SomeTags })
+export const TagsChange = closedObject({ tags: SomeTags })
 
 /**
  * Adds tags to a contact. Creates missing tags. It is no error if the contact has a tag already.

@@ -31,7 +31,7 @@ export interface MergeInput {
   readonly into: ContactKey
 }
 
-const Merge = closedObject({ into: Key })
+export const Merge = closedObject({ into: Key })
 
 /**
  * Merges a contact into another contact of the same person, and deletes it. The other contact gets its tags, lists,

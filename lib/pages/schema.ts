@@ -71,7 +71,7 @@ const mustBeVisible = /_(?:title|button)$/
 export const PageSettingsChange = closedObject({
   name: v.optional(v.nullable(Name), null),
   colour: v.optional(
-    v.nullable(v.pipe(Text, v.regex(/^#[\da-f]{6}$/i, 'This must be a colour such as #0a58ca.'), v.toLowerCase())),
+    v.nullable(v.pipe(Text, v.regex(/^#[0-9A-Fa-f]{6}$/, 'This must be a colour such as #0a58ca.'), v.toLowerCase())),
     null,
   ),
   logo_url: v.optional(

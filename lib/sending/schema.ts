@@ -140,7 +140,7 @@ export const senderFields = {
   reply_to: v.optional(v.nullable(EmailAddress)),
 }
 
-const AudienceFilters = closedObject({
+export const AudienceFilters = closedObject({
   ...groupFilterFields,
   segment: v.optional(QueryId),
 })

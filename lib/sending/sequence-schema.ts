@@ -97,7 +97,7 @@ const maxStepsBytes = 2 * 1024 * 1024
 
 const positionProblem = 'This must be a whole number.'
 
-const NewStep = closedObject({
+export const NewStep = closedObject({
   id: v.optional(IdInput),
   position: v.optional(v.pipe(v.number(positionProblem), v.safeInteger(positionProblem))),
   delay_seconds: wholeNumber(0, maxDelaySeconds),

@@ -12,7 +12,7 @@ import { countSubscribed, type EventEndpoints, findEventEndpoints, raiseAllTo, w
 import { type EventInput, HostEvent } from './schema.ts'
 
 /** Maximum events of a call. */
-export const maxEventsPerBatch = 1000
+const maxEventsPerBatch = 1000
 /** A transaction writes at most this many events and deliveries, so that other writes do not wait long. */
 const maxEventRowsPerTransaction = 2000
 const maxBytesPerTransaction = 1_048_576
@@ -30,7 +30,7 @@ export interface EventBatchResult {
   errors?: FieldErrors
 }
 
-const EventBatch = closedObject({
+export const EventBatch = closedObject({
   events: v.pipe(
     v.array(v.unknown(), 'This must be an array of events.'),
     v.maxLength(maxEventsPerBatch, `At most ${withCommas(maxEventsPerBatch)} events at a time.`),

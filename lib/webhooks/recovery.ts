@@ -57,7 +57,7 @@ export interface RecoverInput {
   readonly since: string
 }
 
-const Since = closedObject({ since: TimeMs })
+export const Since = closedObject({ since: TimeMs })
 
 /**
  * Starts a stored job that queues again all deliveries of an endpoint that failed or were held since a time. The job

@@ -7,7 +7,7 @@ import { Count, described, Id, OffsetTime, type RecordFields, recordFrom, Uuid }
 import { type Timestamp, withOffset } from '../time.ts'
 import { type EventType, eventTypes, hostEventTypes } from './event-types.ts'
 
-export { type EventType, eventTypes, extensionEventTypes, hostEventTypes } from './event-types.ts'
+export { type EventType, eventTypes, extensionEventTypes } from './event-types.ts'
 
 /** A webhook endpoint as listings show it, without its secret. */
 export interface Endpoint {

@@ -1,38 +1,19 @@
 /** Request bodies with the fields of a contact. */
 import { inputLimits } from '../../../lib/index.ts'
 import * as schemas from '../../../lib/schemas.ts'
-import { schemasOf } from './fields.ts'
-import { arrayOf, flag, id, type Schema } from './schema.ts'
+import { address, name, schemasOf } from './fields.ts'
+import { arrayOf, flag } from './schema.ts'
 
-const { nameCharacters, attributeCharacters, emailCharacters } = inputLimits
-
-export const name = {
-  type: 'string',
-  minLength: 1,
-  maxLength: nameCharacters,
-  description: 'Trimmed and normalized to NFC before its length is checked.',
-} as const
-export const address = { type: 'string', format: 'idn-email', maxLength: emailCharacters } as const
-
-/** Names a contact. */
-export const contactKey: Schema = {
-  type: ['integer', 'object'],
-  minimum: 1,
-  properties: { email: address },
-  required: ['email'],
-  description: 'The contact: its id, or `{email}`.',
-}
-
-const someIds = { ...arrayOf(id), maxItems: inputLimits.values } as const
+const { nameCharacters, attributeCharacters } = inputLimits
 
 /** Filters by the lists, tags and topics of a contact. */
-export const groupFilters = {
-  lists: { ...someIds, description: 'On any of these lists.' },
-  tags: { ...someIds, description: 'With any of these tags.' },
-  topics: { ...someIds, description: 'Subscribed to any of these topics.' },
-  exclude_lists: { ...someIds, description: 'On none of these lists.' },
-  exclude_tags: { ...someIds, description: 'With none of these tags.' },
-} as const
+export const groupTexts = {
+  lists: 'On any of these lists.',
+  tags: 'With any of these tags.',
+  topics: 'Subscribed to any of these topics.',
+  exclude_lists: 'On none of these lists.',
+  exclude_tags: 'With none of these tags.',
+}
 
 /** Fields that the bodies of contacts have. */
 export const contact = {

@@ -96,11 +96,6 @@ export function record<T extends object>(properties: Fields<T>, description?: st
   }
 }
 
-/** Schema of a request body. Unknown fields are refused. */
-export function input<T extends object>(properties: Fields<T>, ...required: (keyof T & string)[]): Schema {
-  return { type: 'object', properties, ...(required.length > 0 && { required }), additionalProperties: false }
-}
-
 export function nullable({ type, ...schema }: Schema & { readonly type: Kind }): Schema {
   return { type: [type, 'null'], ...schema, ...(schema.enum && { enum: [...schema.enum, null] }) }
 }

@@ -1,103 +1,53 @@
 /** Schemas and examples of newsletters, sequences and messages. */
-import {
-  type AudienceInput,
-  type CurrentAudience,
-  type Enrolment,
-  type EnrolmentInput,
-  inputLimits,
-  type Message,
-  type Newsletter,
-  type NewsletterInput,
-  type PreviewInput,
-  type ResumeInput,
-  type SendInput,
-  type Sequence,
-  type SequenceChangeInput,
-  type SequenceInput,
-  type StepInput,
-  type StepPreviewInput,
-  type StepsInput,
-  sequenceStatuses,
-  type TestInput,
-} from '../../../lib/index.ts'
+import type { CurrentAudience, Enrolment, Message, Newsletter, Sequence } from '../../../lib/index.ts'
 import * as schemas from '../../../lib/schemas.ts'
-import { time } from '../routes/filters.ts'
-import { address, contactKey, groupFilters } from './contact-bodies.ts'
-import { recordOf, schemasOf } from './fields.ts'
-import { arrayOf, id, input, nullable, record, ref, type Schema } from './schema.ts'
+import { groupTexts } from './contact-bodies.ts'
+import { inputOf, recordOf, schemasOf } from './fields.ts'
+import { arrayOf, id, record, ref, type Schema } from './schema.ts'
 
 const audience: Schema = {
-  ...input<AudienceInput>({
-    ...groupFilters,
-    segment: { ...id, description: 'A segment, whose filters apply too.' },
-  }),
+  ...inputOf(schemas.AudienceFilters, { ...groupTexts, segment: 'A segment, whose filters apply too.' }),
   description: 'Subscribed contacts who match every filter. Without filters: all of them.',
 }
 
-const name: Schema = { type: 'string', minLength: 1, maxLength: inputLimits.nameCharacters }
-const template = { type: 'string', maxLength: 500_000, pattern: 'unsubscribe_url' } as const
-const line = { type: 'string', minLength: 1, maxLength: 998, description: 'Liquid.' } as const
+const pattern = 'unsubscribe_url'
 const content = {
-  subject: line,
-  preheader: nullable({ type: 'string', maxLength: 998, description: 'Shown beside the subject.' }),
-  html: { ...template, description: 'Liquid. Must contain `{{ unsubscribe_url }}`.' },
-  text: nullable({
-    ...template,
+  subject: 'Liquid.',
+  preheader: 'Shown beside the subject.',
+  html: { pattern, description: 'Liquid. Must contain `{{ unsubscribe_url }}`.' },
+  text: {
+    pattern,
     description: 'Liquid. Must contain `{{ unsubscribe_url }}`. Made from the html when absent or null.',
-  }),
-} as const
-const sender = {
-  from_identity_id: { ...nullable(id), description: 'null: the first verified identity.' },
-  reply_to: nullable(address),
-} as const
-
-const newsletterInput = {
-  name: { ...name, description: 'Recipients do not see it. The subject when absent.' },
+  },
+}
+const from_identity_id = 'null: the first verified identity.'
+const newsletter = {
+  name: 'Recipients do not see it. The subject when absent.',
   ...content,
-  ...sender,
+  from_identity_id,
   audience,
 }
-const sequenceInput = {
-  name,
-  list_id: { ...nullable(id), description: 'Contacts who are added to this list are enrolled.' },
-  ...sender,
-  status: { type: 'string', enum: sequenceStatuses },
-} as const
-
-const step: Schema = input<StepInput>(
-  {
-    id: { ...id, description: 'A step that stays. Without it the step is new, unless no step has one.' },
-    position: { type: 'integer', description: 'Orders the steps if every step has one. Else the array does.' },
-    delay_seconds: { type: 'integer', minimum: 0, maximum: 31_622_400, description: 'After the step before it.' },
-    ...content,
-  },
-  'delay_seconds',
-  'subject',
-  'html',
-)
-
-const steps: Schema = { ...arrayOf(step), maxItems: 50 }
+const list_id = 'Contacts who are added to this list are enrolled.'
+const step = inputOf(schemas.NewStep, {
+  id: 'A step that stays. Without it the step is new, unless no step has one.',
+  position: 'Orders the steps if every step has one. Else the array does.',
+  delay_seconds: 'After the step before it.',
+  ...content,
+})
+const steps = { items: step }
 
 export const sendingBodies = {
-  NewsletterInput: input<NewsletterInput>(newsletterInput, 'subject', 'html'),
-  NewsletterChange: input<Partial<NewsletterInput>>(newsletterInput),
-  PreviewInput: input<PreviewInput>({ contact_id: contactKey, ...content }, 'contact_id'),
-  TestInput: input<TestInput>(
-    { emails: { ...arrayOf({ type: 'string', format: 'idn-email' }), minItems: 1, maxItems: 10 } },
-    'emails',
-  ),
-  SendInput: input<SendInput>({ at: { ...time, description: 'ISO 8601 with an offset. Now when absent.' } }),
-  ResumeInput: input<ResumeInput>({
-    uncertain: { type: 'string', enum: ['skip', 'resend'], description: 'What to do with `uncertain` messages.' },
-  }),
-  SequenceInput: input<SequenceInput>(
-    { ...sequenceInput, status: { ...sequenceInput.status, description: '`active` when absent.' }, steps },
-    'name',
-  ),
-  SequenceChange: input<SequenceChangeInput>(sequenceInput),
-  StepsInput: input<StepsInput>({ steps }, 'steps'),
-  StepPreviewInput: input<StepPreviewInput>({ contact_id: contactKey, ...content }, 'contact_id', 'subject', 'html'),
-  EnrolmentInput: input<EnrolmentInput>({ contact_id: contactKey }, 'contact_id'),
+  NewsletterInput: inputOf(schemas.NewNewsletter, newsletter),
+  NewsletterChange: inputOf(schemas.NewsletterChange, newsletter),
+  PreviewInput: inputOf(schemas.PreviewOptions, content),
+  TestInput: inputOf(schemas.TestOptions),
+  SendInput: inputOf(schemas.SendOptions, { at: 'ISO 8601 with an offset. Now when absent.' }),
+  ResumeInput: inputOf(schemas.ResumeOptions, { uncertain: 'What to do with `uncertain` messages.' }),
+  SequenceInput: inputOf(schemas.NewSequence, { list_id, from_identity_id, status: '`active` when absent.', steps }),
+  SequenceChange: inputOf(schemas.SequenceChange, { list_id, from_identity_id }),
+  StepsInput: inputOf(schemas.NewSteps, { steps }),
+  StepPreviewInput: inputOf(schemas.StepPreviewOptions, content),
+  EnrolmentInput: inputOf(schemas.NewEnrolment),
 }
 
 /** Returns the schema of a record that has an audience, whose filters the library's schema does not describe. */
@@ -157,7 +107,7 @@ const summary = {
   ...{ created_at, updated_at: created_at, started_at: created_at, finished_at: null },
 }
 const currentAudienceExample: CurrentAudience = { count: 4800, contacts: [{ id: 7, email: 'ada@example.org' }] }
-const newsletter: Newsletter = { ...summary, html, text: textTemplate }
+const newsletterExample: Newsletter = { ...summary, html, text: textTemplate }
 const sequenceSummary = {
   ...{ id: 1, uuid, name: 'Welcome', list_id: 1, from_identity_id: 1, reply_to: null },
   ...{ status: 'active' as const, created_at, updated_at: created_at },
@@ -175,8 +125,8 @@ const enrolment: Enrolment = {
 }
 
 export const sendingRecordExamples = {
-  Newsletter: newsletter,
-  NewsletterWithAudience: { ...newsletter, current_audience: currentAudienceExample },
+  Newsletter: newsletterExample,
+  NewsletterWithAudience: { ...newsletterExample, current_audience: currentAudienceExample },
   CurrentAudience: currentAudienceExample,
   NewsletterSummary: summary,
   Preview: { subject: 'News for Ada', html: '<p>Hello Ada</p>', text: 'Hello Ada' },
