@@ -137,7 +137,7 @@ export async function followMemberships(tx: Tx, changes: readonly Change[]): Pro
  * @param isSent Whether to raise `sequence_step.sent`.
  */
 export async function advance(tx: Tx, { sequenceId, contactId, stepId, messageId, isSent }: StepDone): Promise<void> {
-  const sequence = await queries.findSequence(tx, { client_id: tx.clientId, id: sequenceId })
+  const sequence = await queries.sequences.find(tx, { client_id: tx.clientId, id: sequenceId })
   if (!sequence) return
   const ofMessage = { sequence_id: sequenceId, contact_id: contactId, message_id: messageId }
   const enrolment = await queries.lockEnrolmentOfMessage(tx, ofMessage)
@@ -203,7 +203,7 @@ async function raiseFor(
 /** Moves the due times of contacts under way after the steps were changed. */
 async function rescheduleBatch(tx: Tx, { targetId: sequence_id, state }: Job): Promise<JobResult> {
   const { after } = state as { after: number }
-  const sequence = await queries.lockSequence(tx, { client_id: tx.clientId, id: sequence_id })
+  const sequence = await queries.sequences.lock(tx, { client_id: tx.clientId, id: sequence_id })
   if (!sequence) return done()
   const places = await stepQueries.listPlaces(tx, { sequence_id })
   const rows = await queries.listWaiting(tx, { sequence_id, after, limit: maxRowsPerBatch })

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
+import { recordStatements } from '../storage/records.ts'
 import { int, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { NewsletterStatus } from './statuses.ts'
 
@@ -12,7 +13,6 @@ const summaryColumns = [
   ...(['error', 'scheduled_at', 'created_at', 'updated_at', 'started_at', 'finished_at'] as const),
   ...counts,
 ] as const
-const columns = [...summaryColumns, 'html', 'text'] as const
 
 /** Lists newsletters without their content, which may have megabytes. */
 export const listNewsletters = statement.range(
@@ -24,19 +24,8 @@ export const listNewsletters = statement.range(
   ['byStatus'],
 )
 
-export const findNewsletter = statement(key, (db, p) =>
-  db.selectFrom('mailkeep_newsletter').select(columns).where('client_id', '=', p.client_id).where('id', '=', p.id),
-)
-
-/** Locks the newsletter. While it is locked, no process claims its messages. */
-export const lockNewsletter = statement(key, (db, p, dialect) =>
-  db
-    .selectFrom('mailkeep_newsletter')
-    .select([...columns, 'segment_filters'])
-    .where('client_id', '=', p.client_id)
-    .where('id', '=', p.id)
-    .modifyEnd(dialect.forUpdate),
-)
+/** `lock`: while a newsletter is locked, no process claims its messages. */
+export const newsletters = recordStatements('mailkeep_newsletter')
 
 const content = {
   name: text,
@@ -52,20 +41,11 @@ const content = {
 
 export const insertNewsletter = statement(
   { client_id: int, uuid: text, ...content, status: word<NewsletterStatus>(), created_at: time },
-  (db, row) => db.insertInto('mailkeep_newsletter').values(row).returning(columns),
+  (db, row) => db.insertInto('mailkeep_newsletter').values(row).returningAll(),
 )
 
 export const updateNewsletter = statement({ ...key, ...content }, (db, { client_id, id, ...row }) =>
-  db
-    .updateTable('mailkeep_newsletter')
-    .set(row)
-    .where('client_id', '=', client_id)
-    .where('id', '=', id)
-    .returning(columns),
-)
-
-export const deleteNewsletter = statement.affected(key, (db, p) =>
-  db.deleteFrom('mailkeep_newsletter').where('client_id', '=', p.client_id).where('id', '=', p.id),
+  db.updateTable('mailkeep_newsletter').set(row).where('client_id', '=', client_id).where('id', '=', id).returningAll(),
 )
 
 /** Changes the state. Times that are null stay, but a newsletter that is being sent is not finished. */
@@ -96,7 +76,7 @@ export const updateState = statement(
       }))
       .where('client_id', '=', p.client_id)
       .where('id', '=', p.id)
-      .returning(columns),
+      .returningAll(),
 )
 
 /** Stores the filters that the segment has now. */

@@ -51,7 +51,7 @@ export async function listNewsletters(
 /** @throws MailkeepError `not_found` */
 export async function getNewsletter(ctx: Context, id: number): Promise<Newsletter> {
   requireId('newsletterId', id)
-  const row = await queries.findNewsletter(ctx, { client_id: ctx.clientId, id })
+  const row = await queries.newsletters.find(ctx, { client_id: ctx.clientId, id })
   if (!row) throw notFound('newsletter')
   return newsletterFrom(row)
 }
@@ -170,7 +170,7 @@ export async function deleteNewsletter(ctx: Context, id: number): Promise<void> 
       throw invalid('status', `The newsletter is ${status}: cancel it first.`)
     }
     if (status !== 'draft') requireAdmin(tx, 'deleting a newsletter that was sent')
-    await queries.deleteNewsletter(tx, { client_id: tx.clientId, id })
+    await queries.newsletters.delete(tx, { client_id: tx.clientId, id })
     await audit(tx, 'newsletter.deleted', id)
     await runOrEnqueue(tx, clearNewsletter, { targetId: id })
   })
@@ -190,7 +190,7 @@ export async function countAudience(ctx: Context, id: number): Promise<{ count: 
 /** Locks the newsletter. @throws MailkeepError `not_found` */
 export async function lockNewsletter(tx: Tx, id: number): Promise<Newsletter> {
   requireId('newsletterId', id)
-  const row = await queries.lockNewsletter(tx, { client_id: tx.clientId, id })
+  const row = await queries.newsletters.lock(tx, { client_id: tx.clientId, id })
   if (!row) throw notFound('newsletter')
   return newsletterFrom(row)
 }

@@ -64,7 +64,7 @@ const indexPollMs = 1000
 /** Starts a scheduled newsletter. If it cannot be sent any more, it fails with the reason. */
 export async function startScheduled(tx: Tx, { targetId: id }: Job): Promise<JobResult> {
   await lockRecipients(tx, { shared: false })
-  const newsletter = await queries.lockNewsletter(tx, { client_id: tx.clientId, id })
+  const newsletter = await queries.newsletters.lock(tx, { client_id: tx.clientId, id })
   if (newsletter?.status !== 'scheduled') return done()
   // It was scheduled for a later time since, or the clock was set back.
   if (newsletter.scheduled_at! > now(tx)) return continueJob(undefined, msOf(newsletter.scheduled_at!) + 1)
@@ -93,7 +93,7 @@ interface Progress {
 
 /** Writes the messages of one batch of recipients. */
 export async function prepareBatch(tx: Tx, { targetId: newsletter_id, state }: Job): Promise<JobResult> {
-  const newsletter = await queries.lockNewsletter(tx, { client_id: tx.clientId, id: newsletter_id })
+  const newsletter = await queries.newsletters.lock(tx, { client_id: tx.clientId, id: newsletter_id })
   if (newsletter?.status !== 'sending' && newsletter?.status !== 'paused') return done()
   const { after, until, since } = state as Progress
   const audience = startedAudience(newsletter)
@@ -113,7 +113,7 @@ export async function prepareBatch(tx: Tx, { targetId: newsletter_id, state }: J
 export async function prepareMerged(tx: Tx, contactId: number): Promise<void> {
   await lockRecipients(tx, { shared: true })
   for (const { id } of await queries.listPreparing(tx, { client_id: tx.clientId })) {
-    const newsletter = (await queries.lockNewsletter(tx, { client_id: tx.clientId, id }))!
+    const newsletter = (await queries.newsletters.lock(tx, { client_id: tx.clientId, id }))!
     const job = await findPendingJob(tx, prepareNewsletter, id)
     if (!job) continue // the last batch has just ended
     const { until, since } = job.state as Progress

@@ -1,38 +1,14 @@
 import { sql } from 'kysely'
 import { type BatchStep, batch, deleteRows, moveRows } from '../jobs/batches.ts'
+import { recordStatements } from '../storage/records.ts'
 import { int, ints, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { Progress } from './places.ts'
 import type { EnrolmentStatus, MessageStatus, SequenceStatus, SkipReason, StopReason } from './statuses.ts'
 
 const key = { client_id: int, id: int }
-const columns = [
-  'id',
-  'uuid',
-  'name',
-  'list_id',
-  'from_identity_id',
-  'reply_to',
-  'status',
-  'created_at',
-  'updated_at',
-] as const
 
-export const listSequences = statement.range({ client_id: int }, (db, p) =>
-  db.selectFrom('mailkeep_sequence').select(columns).where('client_id', '=', p.client_id),
-)
-
-export const findSequence = statement(key, (db, p) =>
-  db.selectFrom('mailkeep_sequence').select(columns).where('client_id', '=', p.client_id).where('id', '=', p.id),
-)
-
-export const lockSequence = statement(key, (db, p, dialect) =>
-  db
-    .selectFrom('mailkeep_sequence')
-    .select(columns)
-    .where('client_id', '=', p.client_id)
-    .where('id', '=', p.id)
-    .modifyEnd(dialect.forUpdate),
-)
+/** `delete`: the steps are deleted by cascade. */
+export const sequences = recordStatements('mailkeep_sequence')
 
 const settings = {
   name: text,
@@ -44,7 +20,7 @@ const settings = {
 }
 
 export const insertSequence = statement({ client_id: int, uuid: text, ...settings, created_at: time }, (db, row) =>
-  db.insertInto('mailkeep_sequence').values(row).returning(columns),
+  db.insertInto('mailkeep_sequence').values(row).returningAll(),
 )
 
 /** Makes the enrolments independent of the list. */
@@ -62,11 +38,6 @@ export const findListVersion = statement({ id: int }, (db, p) =>
 
 export const updateSequence = statement({ ...key, ...settings }, (db, { client_id, id, ...row }) =>
   db.updateTable('mailkeep_sequence').set(row).where('client_id', '=', client_id).where('id', '=', id),
-)
-
-/** Deletes the sequence. Its steps are deleted by cascade. */
-export const deleteSequence = statement.affected(key, (db, p) =>
-  db.deleteFrom('mailkeep_sequence').where('client_id', '=', p.client_id).where('id', '=', p.id),
 )
 
 const enrolment = [

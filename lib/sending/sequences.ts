@@ -38,7 +38,7 @@ import { skipOrResendSteps } from './uncertain.ts'
  */
 export async function listSequences(ctx: Context, query?: PageInput): Promise<Page<SequenceSummary>> {
   const page = await listPage(query, (range) =>
-    queries.listSequences(ctx, { client_id: ctx.clientId, ...range }, range),
+    queries.sequences.list(ctx, { client_id: ctx.clientId, ...range }, range),
   )
   return mapPage(page, sequenceSummaryFrom)
 }
@@ -53,7 +53,7 @@ export async function getSequence(ctx: Context, id: number): Promise<Sequence> {
 /** @throws MailkeepError `not_found` */
 export async function getSequenceSummary(ctx: Context, id: number): Promise<SequenceSummary> {
   requireId('sequenceId', id)
-  const row = await queries.findSequence(ctx, { client_id: ctx.clientId, id })
+  const row = await queries.sequences.find(ctx, { client_id: ctx.clientId, id })
   if (!row) throw notFound('sequence')
   return sequenceSummaryFrom(row)
 }
@@ -137,7 +137,7 @@ export async function resumeSequence(ctx: Context, id: number, input: ResumeInpu
 export async function deleteSequence(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     await lockSequence(tx, id)
-    await queries.deleteSequence(tx, { client_id: tx.clientId, id })
+    await queries.sequences.delete(tx, { client_id: tx.clientId, id })
     await audit(tx, 'sequence.deleted', id)
     await runInTwoPasses(tx, clearSequence, { targetId: id })
   })
@@ -208,7 +208,7 @@ function contentOf({ subject, preheader = null, html, text = null }: NewStep) {
 /** Locks the sequence. While it is locked, no process claims its steps. */
 export async function lockSequence(tx: Tx, id: number): Promise<SequenceSummary> {
   requireId('sequenceId', id)
-  const row = await queries.lockSequence(tx, { client_id: tx.clientId, id })
+  const row = await queries.sequences.lock(tx, { client_id: tx.clientId, id })
   if (!row) throw notFound('sequence')
   return sequenceSummaryFrom(row)
 }

@@ -2,7 +2,7 @@
 import { now, type Tx } from '../context.ts'
 import { continueJob, done, type Job, type JobHandlers, type JobResult, maxRowsPerBatch } from '../jobs/operations.ts'
 import * as messages from './message-queries.ts'
-import { lockNewsletter, skipOrResend, updateState } from './newsletter-queries.ts'
+import { newsletters, skipOrResend, updateState } from './newsletter-queries.ts'
 import { addCounts, unchangedState } from './preparing.ts'
 
 /** The stored name of the job of a sequence. */
@@ -19,7 +19,7 @@ interface Decision {
 }
 
 async function changeMessages(tx: Tx, job: Job): Promise<JobResult> {
-  const newsletter = await lockNewsletter(tx, { client_id: tx.clientId, id: job.targetId })
+  const newsletter = await newsletters.lock(tx, { client_id: tx.clientId, id: job.targetId })
   const isResent = (job.state as Decision).uncertain === 'resend'
   if (!newsletter || (isResent && newsletter.status === 'cancelled')) return done()
   const { count, isSkipped, result } = await changeBatch(tx, job, false)

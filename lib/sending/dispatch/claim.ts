@@ -8,7 +8,7 @@ import { advance, saveProgress } from '../enrolments.ts'
 import { nextPlace } from '../places.ts'
 import { addCounts } from '../preparing.ts'
 import { type Envelope, findEnvelope } from '../sendable.ts'
-import { findSequence, insertStepMessage, setUnderWay, stopEnrolments } from '../sequence-queries.ts'
+import { insertStepMessage, sequences, setUnderWay, stopEnrolments } from '../sequence-queries.ts'
 import { sequenceSummaryFrom } from '../sequence-schema.ts'
 import type { SkipReason, StopReason } from '../statuses.ts'
 import { listPlaces } from '../step-queries.ts'
@@ -225,7 +225,7 @@ type Places = Awaited<ReturnType<typeof listPlaces>>
 /** Saves that an enrolment has no further step: it was removed, and the job that follows the removal has not run yet. */
 async function finishEarly(tx: Tx, sequenceId: number, enrolment: queries.DueEnrolment, places: Places): Promise<void> {
   const { id, enrolled_id: contactId } = enrolment
-  const row = await findSequence(tx, { client_id: tx.clientId, id: sequenceId })
+  const row = await sequences.find(tx, { client_id: tx.clientId, id: sequenceId })
   await saveProgress(tx, {
     id,
     contactId,
