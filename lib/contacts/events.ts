@@ -98,6 +98,9 @@ export async function raiseDeleted(tx: Tx, contact: Pick<Contact, 'id' | 'uuid' 
   if (eventId !== undefined) await eraseEventLater(tx, eventId)
 }
 
+/** Up to this many events of a change are sent to the database with the commit. More are stored in batches. */
+const maxSingleEvents = 10
+
 /** Raises events of one contact, in their order. @param contact The contact as read after the last write. */
 export async function raiseEventsOfContact(
   tx: Tx,
@@ -107,9 +110,9 @@ export async function raiseEventsOfContact(
 ): Promise<void> {
   const wanted = events.filter(({ type }) => isWanted(tx, endpoints, type))
   if (wanted.length === 0) return
-  for (const occurrence of await occurrencesOf(tx, wanted, [contact])) {
-    await raiseTo(tx, endpoints, occurrence.type, occurrence)
-  }
+  const occurrences = await occurrencesOf(tx, wanted, [contact])
+  if (occurrences.length > maxSingleEvents) return await raiseAllTo(tx, endpoints, occurrences)
+  for (const occurrence of occurrences) await raiseTo(tx, endpoints, occurrence.type, occurrence)
 }
 
 /** Raises events of many contacts, by type. @param known The endpoints, found before the change. */

@@ -43,6 +43,12 @@ export function countSubscribed(endpoints: EventEndpoints, type: EventType): num
 const maxRowsPerInsert = 1000
 
 /**
+ * A statement inserts events up to this size. Each event has the whole contact, so that those of 500 new tags may have
+ * 30 MB. In one statement they would block the process for seconds.
+ */
+const maxCharactersPerInsert = 2 ** 19
+
+/**
  * Raises an event in the transaction of the change that it reports (transactional outbox). Inserts one event row and one
  * delivery for each endpoint that subscribes to its type. If none does, it inserts no row.
  *
@@ -198,13 +204,20 @@ async function raiseAllOfType(
   for (const { data } of occurrences) report(tx, type, created_at, data)
   const subscribed = subscribedTo(endpoints, type)
   if (subscribed.length === 0) return
-  const events = occurrences.map(({ data, contactId }) => {
-    const uuid = randomUUID()
-    return { uuid, contact_id: contactId, body: bodyOf(uuid, type, created_at, data) }
-  })
-  const recorded = await queries.insertEvents(tx, { client_id: tx.clientId, type, created_at, events })
-  const eventIds = recorded.map(({ id }) => id)
-  await insertDeliveries(tx, type, created_at, eventIds, subscribed)
+  for (let at = 0; at < occurrences.length; ) {
+    const events: { uuid: string; contact_id: number | null; body: string }[] = []
+    for (let characters = 0; at < occurrences.length && characters < maxCharactersPerInsert; at++) {
+      const { data, contactId } = occurrences[at]!
+      const uuid = randomUUID()
+      const body = bodyOf(uuid, type, created_at, data)
+      events.push({ uuid, contact_id: contactId, body })
+      characters += body.length
+    }
+    const recorded = await queries.insertEvents(tx, { client_id: tx.clientId, type, created_at, events })
+    const eventIds = recorded.map(({ id }) => id)
+    await insertDeliveries(tx, type, created_at, eventIds, subscribed)
+    await tx.transaction.pause()
+  }
 }
 
 /**

@@ -376,3 +376,30 @@ onSharedDatabases('checking a batch with an idempotency key', (open) => {
     assert.ok(answer.length === 1000 && answer.every(({ status }) => status === 'refused'))
   })
 })
+
+onSharedDatabases('the events of many tags that one contact gets', (open) => {
+  test('are stored in batches, and other work runs in between', async (t) => {
+    const opened = await open(t)
+    const { acme } = opened
+    await addEndpoint(opened, 'https://receiver.example/', 'contact.tagged')
+    const { contact } = await acme.contacts.upsert({ email: 'ada@example.org' })
+    const tags = Array.from({ length: 150 }, (_, n) => `${n} ${'t'.repeat(240)}`)
+    let turns = 0
+    const count = () => {
+      turns += 1
+      next = setImmediate(count)
+    }
+    let next = setImmediate(count)
+    t.after(() => clearImmediate(next))
+    const turnsOfBodies: number[] = []
+    const write = JSON.stringify
+    t.mock.method(JSON, 'stringify', (value: { type?: string }, ...rest: []) => {
+      if (value?.type === 'contact.tagged') turnsOfBodies.push(turns)
+      return write(value, ...rest)
+    })
+    await acme.contacts.tag(contact.id, { tags })
+    assert.equal(turnsOfBodies.length, tags.length)
+    assert.ok(new Set(turnsOfBodies).size >= 10, `${turnsOfBodies}`)
+    assert.equal(await opened.count('mailkeep_event'), tags.length)
+  })
+})
