@@ -52,6 +52,9 @@ export function misuse(message: string): MailkeepError {
   return new MailkeepError('internal', message)
 }
 
+/** The last of the pauses. Transactions on several connections may pause together, and one continues in each turn. */
+let lastPause: Promise<void> = Promise.resolve()
+
 const isRead = /^\s*select\b/i
 
 interface ConnectionTraits {
@@ -193,7 +196,9 @@ export class Transaction implements Connection {
    * of the transaction. Does nothing on a connection that others use, whose statements would enter the transaction.
    */
   async pause(): Promise<void> {
-    if (this.#mayPause) await this.waitFor(nextTurn())
+    if (!this.#mayPause) return
+    lastPause = lastPause.then(nextTurn)
+    await this.waitFor(lastPause)
   }
 
   /**

@@ -205,6 +205,7 @@ async function raiseAllOfType(
   const subscribed = subscribedTo(endpoints, type)
   if (subscribed.length === 0) return
   for (let at = 0; at < occurrences.length; ) {
+    if (at > 0) await tx.transaction.pause()
     const events: { uuid: string; contact_id: number | null; body: string }[] = []
     for (let characters = 0; at < occurrences.length && characters < maxCharactersPerInsert; at++) {
       const { data, contactId } = occurrences[at]!
@@ -216,7 +217,6 @@ async function raiseAllOfType(
     const recorded = await queries.insertEvents(tx, { client_id: tx.clientId, type, created_at, events })
     const eventIds = recorded.map(({ id }) => id)
     await insertDeliveries(tx, type, created_at, eventIds, subscribed)
-    await tx.transaction.pause()
   }
 }
 
