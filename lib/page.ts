@@ -17,7 +17,7 @@ export interface PageInput {
 }
 
 /** A decoded cursor: a position between two rows, and the direction to read. */
-interface CursorPosition {
+export interface CursorPosition {
   readonly towards: 'next' | 'prev'
   readonly id: number
 }
