@@ -11,7 +11,7 @@ export interface GroupTarget {
   /** Begins a write transaction. Resolves to false when another connection holds the lock; the caller then retries. */
   begin(): Promise<boolean>
   /** Whether the transaction is still open. SQLite rolls all of it back, savepoints included, when the disk is full. */
-  readonly inTransaction: () => boolean
+  inTransaction(): boolean
   /** Counts the rows that the connection has changed, also in transactions. Absent if the host uses the connection too. */
   readonly countChanges: (() => number) | undefined
   /** Updates the search index. One call per group costs half as much as one call per write. */
@@ -236,9 +236,10 @@ export class GroupCommit {
   }
 
   async #run(waiting: QueuedWrite, usesSavepoints: boolean): Promise<FinishedWrite> {
-    const { connection, countChanges, inTransaction } = this.#target
+    const { connection, countChanges } = this.#target
+    const inTransaction = () => this.#target.inTransaction()
+    const transaction = new Transaction(connection, { isOpen: inTransaction, mayPause: !!countChanges })
     const usesSavepoint = usesSavepoints || !countChanges
-    const transaction = new Transaction(connection, { isOpen: inTransaction, mayPause: countChanges !== undefined })
     let changedBefore = 0
     try {
       if (usesSavepoint) await connection.run(savepoint)
@@ -252,10 +253,8 @@ export class GroupCommit {
       return { waiting, effects, searchChanges, hasLeftChanges: false, ok: true, value }
     } catch (error) {
       let hasLeftChanges = false
-      if (inTransaction()) {
-        if (usesSavepoint) await this.#undoSavepoint()
-        else hasLeftChanges = countChanges() !== changedBefore
-      }
+      if (inTransaction() && usesSavepoint) await this.#undoSavepoint()
+      else if (inTransaction()) hasLeftChanges = countChanges!() !== changedBefore
       const failed = { ok: false, error: this.#target.toMailkeepError(error) } as const
       return { waiting, effects: [], searchChanges: [], hasLeftChanges, ...failed }
     }
