@@ -5,6 +5,7 @@ import Database from 'better-sqlite3'
 import { type BulkResult, type ContactInput, createMailkeep, isMailkeepError, unchecked } from '../../lib/index.ts'
 import { sqlite } from '../../lib/storage/sqlite.ts'
 import { onPostgres, openPostgres, test } from '../support/databases.ts'
+import { countTurns } from '../support/turns.ts'
 import {
   addEndpoint,
   type Open,
@@ -313,21 +314,15 @@ onEveryDatabase('an e-mail address that is repeated in a batch', (open) => {
 })
 
 /** Returns items, and a function that returns the turns of the event loop between the reads of the first and the last. */
-function watched<Item extends object>(wrong: Item) {
-  let turns = 0
-  const count = () => {
-    turns += 1
-    next = setImmediate(count)
-  }
-  let next = setImmediate(count)
+function watched<Item extends object>(t: TestContext, wrong: Item) {
+  const turn = countTurns(t)
   const reads: number[] = []
-  const get = () => reads.push(turns)
+  const get = () => reads.push(turn())
   const observed = Object.defineProperty({ ...wrong }, Object.keys(wrong)[0]!, { enumerable: true, get })
-  const stop = () => {
-    clearImmediate(next)
-    return reads.at(-1)! - reads[0]!
+  return {
+    items: [observed, ...Array<Item>(998).fill(wrong), observed],
+    turnsBetween: () => reads.at(-1)! - reads[0]!,
   }
-  return { items: [observed, ...Array<Item>(998).fill(wrong), observed], stop }
 }
 
 const wrongOperation = { op: 'add_to_list', email: 'ada@example.org', lists: Array<number>(400).fill(0) }
@@ -336,17 +331,17 @@ const wrongEvent = { type: 'newsletter.sent', data: { a: [...Array(1000).fill([]
 onEveryDatabase('checking a batch that is wrong everywhere', (open) => {
   test('lets other work run in between, for operations of a request', async (t) => {
     const { mailkeep, acmeId } = await open(t)
-    const { items, stop } = watched(wrongOperation)
+    const { items, turnsBetween } = watched(t, wrongOperation)
     const results = await unchecked(mailkeep.forClient(acmeId, { source: 'api' })).contacts.batch(items)
-    assert.ok(stop() > 0)
+    assert.ok(turnsBetween() > 0)
     assert.ok(results.length === 1000 && results.every(({ status }) => status === 'refused'))
   })
 
   test('lets other work run in between, for events of a request', async (t) => {
     const { mailkeep, acmeId } = await open(t)
-    const { items, stop } = watched(wrongEvent)
+    const { items, turnsBetween } = watched(t, wrongEvent)
     const results = await unchecked(mailkeep.forClient(acmeId, { source: 'api' })).events.raiseMany(items)
-    assert.ok(stop() > 0)
+    assert.ok(turnsBetween() > 0)
     assert.ok(results.length === 1000 && results.every(({ status }) => status === 'refused'))
   })
 
@@ -367,12 +362,12 @@ onEveryDatabase('checking a batch that is wrong everywhere', (open) => {
 onSharedDatabases('checking a batch with an idempotency key', (open) => {
   test('lets other work run in between', async (t) => {
     const { mailkeep, acmeId } = await open(t)
-    const { items, stop } = watched(wrongOperation)
+    const { items, turnsBetween } = watched(t, wrongOperation)
     const client = mailkeep.forClient(acmeId, { source: 'api' })
     const { answer } = await client.withIdempotencyKey('key', 'request', (within) =>
       unchecked(within).contacts.batch(items),
     )
-    assert.ok(stop() > 0)
+    assert.ok(turnsBetween() > 0)
     assert.ok(answer.length === 1000 && answer.every(({ status }) => status === 'refused'))
   })
 })
@@ -384,17 +379,11 @@ onSharedDatabases('the events of many tags that one contact gets', (open) => {
     await addEndpoint(opened, 'https://receiver.example/', 'contact.tagged')
     const { contact } = await acme.contacts.upsert({ email: 'ada@example.org' })
     const tags = Array.from({ length: 150 }, (_, n) => `${n} ${'t'.repeat(240)}`)
-    let turns = 0
-    const count = () => {
-      turns += 1
-      next = setImmediate(count)
-    }
-    let next = setImmediate(count)
-    t.after(() => clearImmediate(next))
+    const turn = countTurns(t)
     const turnsOfBodies: number[] = []
     const write = JSON.stringify
     t.mock.method(JSON, 'stringify', (value: { type?: string }, ...rest: []) => {
-      if (value?.type === 'contact.tagged') turnsOfBodies.push(turns)
+      if (value?.type === 'contact.tagged') turnsOfBodies.push(turn())
       return write(value, ...rest)
     })
     await acme.contacts.tag(contact.id, { tags })

@@ -6,6 +6,7 @@ import type { ApiRequest, ApiResponse } from '../../daemon/api/index.ts'
 import { turnForBody } from '../../daemon/http/request-body.ts'
 import { listen, type RunningServer, type ServerLimits } from '../../daemon/http/server.ts'
 import { assertFaster } from '../support/timing.ts'
+import { countTurns } from '../support/turns.ts'
 
 type Answer = (request: ApiRequest) => Promise<ApiResponse>
 type Line = { level: string; message: string } & Record<string, unknown>
@@ -188,19 +189,13 @@ test('of hundreds of pipelined requests few run at a time, and all are answered 
 })
 
 test('thousands of pipelined requests let other work run in between', async (t) => {
-  let turns = 0
+  const turn = countTurns(t)
   let answered = 0
   let first: number | undefined
-  const count = () => {
-    turns += 1
-    next = setImmediate(count)
-  }
-  let next = setImmediate(count)
-  t.after(() => clearImmediate(next))
   const { server } = await open(t, async () => {
-    first ??= turns
+    first ??= turn()
     answered += 1
-    return json({ passed: turns - first })
+    return json({ passed: turn() - first })
   })
   const wire = dial(t, server)
   wire.socket.write(get().repeat(1000))
@@ -294,18 +289,6 @@ test('imports leave a part of the budget to other bodies', async (t) => {
   await until(imports[0]!, /\{"bytes":200000\}/)
   assert.deepEqual(await send('/import', 200_000), { bytes: 200_000 })
 })
-
-/** Counts the turns of the event loop from now on. @returns The number so far. */
-function countTurns(t: TestContext): () => number {
-  let turns = 0
-  const next = () => {
-    turns += 1
-    immediate = setImmediate(next)
-  }
-  let immediate = setImmediate(next)
-  t.after(() => clearImmediate(immediate))
-  return () => turns
-}
 
 test('of large bodies that arrive together each is processed in a turn of the event loop of its own', async (t) => {
   const turns: number[] = []

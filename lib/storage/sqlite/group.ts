@@ -252,9 +252,8 @@ export class GroupCommit {
       const { effects, searchChanges } = transaction
       return { waiting, effects, searchChanges, hasLeftChanges: false, ok: true, value }
     } catch (error) {
-      let hasLeftChanges = false
-      if (inTransaction() && usesSavepoint) await this.#undoSavepoint()
-      else if (inTransaction()) hasLeftChanges = countChanges!() !== changedBefore
+      const hasLeftChanges = !usesSavepoint && inTransaction() && countChanges() !== changedBefore
+      if (usesSavepoint && inTransaction()) await this.#undoSavepoint()
       const failed = { ok: false, error: this.#target.toMailkeepError(error) } as const
       return { waiting, effects: [], searchChanges: [], hasLeftChanges, ...failed }
     }

@@ -64,6 +64,7 @@ export class Handlers {
   readonly #byId = new Map<number, EventHandler>()
   /** Names whose registration is in progress. */
   readonly #registering = new Set<string>()
+
   /** Handlers of mailkeep's own. Their subscribers may be created later, by any process. */
   readonly #own = new Map<string, { readonly handler: EventHandler; readonly pace: HandlerPace }>()
   readonly #paces = new Map<number, HandlerPace>()
