@@ -45,7 +45,7 @@ const deleteClient: Command = {
   examples: { ID: '2' },
   flags: [yesFlag],
   notes: [
-    'Its tokens are invalid immediately. Large numbers of rows are deleted in batches by the running daemon, or by the next one that starts.',
+    'Its tokens are invalid immediately. The running daemon deletes its rows in batches, or the next one that starts does. In a SQLite file, a few hundred rows are deleted immediately.',
   ],
   run: async (invocation) => {
     const id = idFrom('The client to delete', invocation.args[0])

@@ -33,7 +33,7 @@ export interface ClientsApi {
   rename(id: number, input: ClientInput): Promise<Client>
   /**
    * Deletes a client with all its records. From the commit on its tokens are invalid, and its deliveries in flight are
-   * aborted. A stored job deletes large numbers of rows in batches.
+   * aborted. A stored job deletes its rows in batches. On SQLite the first batch is deleted immediately.
    *
    * @throws MailkeepError `not_found`
    */

@@ -3,7 +3,7 @@ import { audit } from '../audit/operations.ts'
 import { type Context, now, type Tx } from '../context.ts'
 import { invalid, notFound } from '../errors.ts'
 import { type BatchStep, inBatches } from '../jobs/batches.ts'
-import { deleteOlder, type JobHandlers, runOrEnqueue } from '../jobs/operations.ts'
+import { deleteOlder, enqueue, type JobHandlers, runOrEnqueue } from '../jobs/operations.ts'
 import { parse, requireId } from '../parse.ts'
 import { saveSetting } from '../storage/settings.ts'
 import { transact } from '../storage/transaction.ts'
@@ -72,7 +72,7 @@ export async function renameClient(ctx: Context, id: number, input: ClientInput)
 
 /**
  * Deletes a client with all its records. From the commit on its tokens are invalid, and its deliveries in flight are
- * aborted. A stored job deletes large numbers of rows in batches.
+ * aborted. A stored job deletes its rows in batches. On SQLite the first batch is deleted immediately.
  *
  * @throws MailkeepError `not_found`
  */
@@ -85,7 +85,11 @@ export async function deleteClient(ctx: Context, id: number): Promise<void> {
       tx.local.tokens.clear()
       tx.local.webhooks.abort(({ clientId }) => clientId === id)
     })
-    await runOrEnqueue({ ...tx, clientId: id }, clearClient, { targetId: id })
+    const ofClient = { ...tx, clientId: id }
+    // Concurrent transactions of the client hold locks that the deletion of its rows waits for, and more of them begin until
+    // this one commits.
+    if (tx.storage.dialect.concurrentWriters) await enqueue(ofClient, clearClient, { targetId: id })
+    else await runOrEnqueue(ofClient, clearClient, { targetId: id })
   })
 }
 
