@@ -35,7 +35,8 @@ export const settingHelp: Readonly<Record<SettingName, SettingHelp>> = {
   },
   DATABASE_CONNECTIONS: {
     value: 'NUMBER',
-    about: 'PostgreSQL: maximum connections, besides one for notifications',
+    about:
+      'PostgreSQL: maximum connections, besides one for notifications. One client uses at most nine of ten at a time',
     default: '10',
     example: '20',
   },

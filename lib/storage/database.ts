@@ -15,8 +15,12 @@ export interface Database {
   readonly search: SearchIndex
   readonly changes: ChangeFeed
   readonly liveness: Liveness
-  /** Reads committed rows. If the database is a file, reads never wait for the queue of writes. */
-  read<R>(query: Query): Promise<QueryResult<R>>
+  /**
+   * Reads committed rows. If the database is a file, reads never wait for the queue of writes.
+   *
+   * @param clientId The client for whom it reads. Default: no particular client.
+   */
+  read<R>(query: Query, clientId?: number): Promise<QueryResult<R>>
   /** Runs `work` as one transaction. Resolves after the commit is durable. */
   transaction<T>(work: Work<T>, options?: TransactionOptions): Promise<T>
   /**
@@ -35,6 +39,8 @@ export interface Database {
 export interface TransactionOptions {
   /** Runs in one process at a time and without time limits, as migrations need it. */
   readonly exclusive?: boolean
+  /** The client whose transaction it is. Default: no particular client. */
+  readonly clientId?: number | undefined
 }
 
 /** The search index, as far as the database does not maintain it by itself. */

@@ -20,7 +20,10 @@ export type { ServerReport } from './postgres/inspect.ts'
 export interface PostgresOptions {
   /** Schema of the tables. It is created if it is missing. Default: the first schema of the search path. */
   readonly schema?: string | undefined
-  /** Maximum connections of the pool, default 10. Notifications use one more. A host's pool keeps its own maximum. */
+  /**
+   * Maximum connections of the pool, default 10, of which one client uses at most nine of ten at a time. Notifications use
+   * one more. A host's pool keeps its own maximum.
+   */
   readonly connections?: number | undefined
   /**
    * Whether a pooler (PgBouncer, Supavisor, RDS Proxy) is between mailkeep and the server. Then mailkeep uses no prepared
@@ -132,7 +135,7 @@ async function open(source: string | PostgresPool, options: PostgresOptions, log
     clock: notifications.clock.now,
     changes: notifications,
     liveness: options.pooler ? noLiveness : notifications.locks,
-    figures: () => ({ pool: { total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount } }),
+    figures: () => ({ pool: { total: pool.totalCount, idle: pool.idleCount, waiting: connections.waiting } }),
     async close() {
       await connections.close(own)
       await notifications.close()

@@ -68,6 +68,8 @@ interface Compilable<R> {
 export interface Scope {
   readonly storage: Database
   readonly transaction?: Transaction | undefined
+  /** The client for whom it runs; absent or 0 for no particular client. */
+  readonly clientId?: number
 }
 
 type Build<P extends Parameters, R, F extends string> = (
@@ -212,7 +214,7 @@ function prepare<P extends Parameters, R, F extends string, Result>(
   isBounded = false,
 ): Run<P, F, Result> {
   const compiled = new WeakMap<Dialect, Compiled<R>[]>()
-  return ({ storage, transaction }, ...[values, on]: [values: Values<P>, on?: Flags<F>]) => {
+  return ({ storage, transaction, clientId }, ...[values, on]: [values: Values<P>, on?: Flags<F>]) => {
     try {
       const { dialect } = storage
       const variants = compiled.get(dialect) ?? []
@@ -223,7 +225,7 @@ function prepare<P extends Parameters, R, F extends string, Result>(
       const { query, fill } = variants[variant]!
       const filled = { query: query.query, queryId: query.queryId, sql: query.sql, parameters: fill(values) }
       const bounded = isBounded ? { ...filled, maxLength: (values as { max_length?: number }).max_length! } : filled
-      const result = transaction ? transaction.run<R>(bounded) : storage.read<R>(bounded)
+      const result = transaction ? transaction.run<R>(bounded) : storage.read<R>(bounded, clientId)
       return 'then' in result ? result.then(take) : Promise.resolve(take(result))
     } catch (error) {
       return Promise.reject(error)

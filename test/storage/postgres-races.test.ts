@@ -833,6 +833,26 @@ onPostgres('an endpoint that is enabled again', () => {
   })
 })
 
+onPostgres('a client whose requests all wait for one lock', () => {
+  test('leaves a connection to other clients', async (t) => {
+    const place = await openSeveral(t, 1)
+    const acme = place.clients[0]!
+    const { contact } = await acme.contacts.upsert({ email: 'ada@example.org' })
+    const other = place.all[0]!.forClient((await place.all[0]!.clients.create({ name: 'Other' })).id)
+    const lock = await beginOther(t, place)
+    await lock.query('select 1 from mailkeep_contact for update')
+    const changes = callInParallel([acme], 40, (client, i) => client.contacts.update(contact.id, { name: `Ada ${i}` }))
+    await until(
+      () => place.ask(lockWaits),
+      (rows) => rows.length >= 9,
+    )
+    assert.equal((await other.contacts.upsert({ email: 'bob@example.org' })).created, true)
+    assert.equal((await other.contacts.list()).data.length, 1)
+    await lock.query('rollback')
+    assert.equal((await changes).length, 40)
+  })
+})
+
 onPostgres('records deleted while others use them', () => {
   /** Runs the periodic clean-up, which deletes rows that concurrent writes inserted after the deletion. */
   async function runCleanUp(ask: (text: string) => Promise<unknown>, mailkeep: Mailkeep) {
@@ -962,8 +982,9 @@ onPostgres('records deleted while others use them', () => {
     assert.deepEqual(await ask('select 1 from mailkeep_delivery union all select 1 from mailkeep_event'), [])
   })
 
-  test('a client is deleted completely', async (t) => {
-    const { clients, ask, all, id } = await openSeveral(t)
+  test('a client is deleted completely, without a deadlock', async (t) => {
+    const several = await openSeveral(t)
+    const { clients, ask, all, id } = several
     const list = await clients[0]!.lists.create({ name: 'News' })
     await clients[0]!.webhooks.createEndpoint({ url: 'http://127.0.0.1:1/', events: ['contact.subscribed'] })
     const joining = settleInParallel(clients, 100, (client, i) =>
@@ -976,5 +997,6 @@ onPostgres('records deleted while others use them', () => {
     for (const table of ['client', 'contact', 'tag', 'list', 'endpoint', 'delivery', 'contact_tag', 'contact_list']) {
       assert.deepEqual(await ask(`select 1 from mailkeep_${table}`), [], table)
     }
+    await assertNoDeadlock(several)
   })
 })

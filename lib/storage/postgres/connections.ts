@@ -7,6 +7,7 @@ import { inTime } from '../../time-limit.ts'
 import type { Connection, Query } from '../connection.ts'
 import type { Database } from '../database.ts'
 import { destroyed } from '../kysely-connection.ts'
+import { ClientShares } from './client-shares.ts'
 import { DatabaseError, sqlStateOf, toMailkeepError } from './database-errors.ts'
 import { customPlanMark } from './dialect.ts'
 import { type DriverPool, type DriverResult, ignoreErrorEvents, type PooledClient } from './driver.ts'
@@ -90,10 +91,19 @@ export class Session implements Connection {
   }
 }
 
+/** A connection of the pool, lent to one caller. */
+interface Loan {
+  readonly client: PooledClient
+  /** Returns the connection to the pool, or closes it if `end` is true. */
+  readonly release: (end: boolean) => void
+}
+
 /** Lends the connections of a pool in FIFO order, with a limited queue and a limited waiting time. */
 export class Connections {
   readonly #pool: DriverPool
   readonly #limits: ConnectionLimits
+  /** Undefined if the size of the pool is not known. */
+  readonly #shares: ClientShares | undefined
   readonly #names: Map<string, string> | undefined
   readonly #onIdleError: (error: Error) => void
   #inUse = 0
@@ -104,6 +114,7 @@ export class Connections {
   constructor(pool: DriverPool, logger: Logger, prepare: boolean, limits: ConnectionLimits = connectionLimits) {
     this.#pool = pool
     this.#limits = limits
+    this.#shares = pool.options && new ClientShares(pool.options.max)
     this.#names = prepare ? new Map() : undefined
     // Without a listener, Node would end the process when an idle connection is closed.
     this.#onIdleError = (error) => logger.debug({ err: error }, 'an idle database connection ended')
@@ -113,16 +124,22 @@ export class Connections {
     pool.on('acquire', ignoreErrorEvents)
   }
 
+  /** Number of calls that wait for a connection. */
+  get waiting(): number {
+    return this.#pool.waitingCount + (this.#shares?.waiting ?? 0)
+  }
+
   /**
    * Runs `work` on a connection that nothing else uses.
    *
+   * @param clientId The client to whose share the connection counts.
    * @throws DatabaseError; MailkeepError `unavailable`: mailkeep is closing, no connection was free in time, or too
    *   many requests are waiting.
    */
-  async use<T>(work: (session: Session) => Promise<T>): Promise<T> {
+  async use<T>(clientId: number, work: (session: Session) => Promise<T>): Promise<T> {
     this.#inUse += 1
     try {
-      return await this.#useConnection(work)
+      return await this.#useConnection(clientId, work)
     } finally {
       this.#inUse -= 1
       if (this.#inUse === 0) this.#whenIdle?.()
@@ -147,24 +164,24 @@ export class Connections {
     }
   }
 
-  async #useConnection<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    const client = await this.#acquire()
+  async #useConnection<T>(clientId: number, work: (session: Session) => Promise<T>): Promise<T> {
+    const { client, release } = await this.#acquire(clientId)
     ignoreErrorEvents(client) // in case the host's pool emits no `acquire`
     const session = new Session(client, this.#nameOf, this.#limits.answerMs)
     try {
       return await work(session)
     } finally {
-      client.release(session.broken)
+      release(session.broken)
     }
   }
 
-  async #acquire(): Promise<PooledClient> {
+  async #acquire(clientId: number): Promise<Loan> {
     if (this.#closed) throw closed()
-    if (this.#pool.waitingCount >= this.#limits.waiting) {
+    if (this.waiting >= this.#limits.waiting) {
       throw new MailkeepError('unavailable', 'Too many requests wait for the database: try again shortly.')
     }
     try {
-      return await this.#connectInTime()
+      return await this.#borrowInTime(clientId)
     } catch (error) {
       const unusable = destroyed(error) ?? ended(error)
       if (unusable) throw unusable
@@ -175,13 +192,28 @@ export class Connections {
   }
 
   /** Limits the wait, because a host's pool may have no limit. Returns a late connection to the pool. */
-  #connectInTime(): Promise<PooledClient> {
+  #borrowInTime(clientId: number): Promise<Loan> {
     const { waitMs } = this.#limits
-    const connecting = this.#connect()
-    return inTime(connecting, waitMs, () => {
-      connecting.then((client) => client.release()).catch(() => {})
+    const borrowing = this.#borrow(clientId)
+    return inTime(borrowing, waitMs, () => {
+      borrowing.then(({ release }) => release(false)).catch(() => {})
       throw new Error(`no connection was free within ${waitMs / 1000} s`)
     })
+  }
+
+  async #borrow(clientId: number): Promise<Loan> {
+    const endShare = await this.#shares?.take(clientId)
+    try {
+      const client = await this.#connect()
+      const release = (end: boolean) => {
+        client.release(end)
+        endShare?.()
+      }
+      return { client, release }
+    } catch (error) {
+      endShare?.()
+      throw error
+    }
   }
 
   /** While the server has no connection left, waits for one of this pool or of another program to be returned. */
@@ -213,10 +245,10 @@ export class Connections {
 /** Returns a connection that reads committed rows. It retries a read whose connection was lost. */
 export function readerOn(connections: Connections): { readonly run: Database['read'] } {
   return {
-    async run<R>(query: Query): Promise<QueryResult<R>> {
+    async run<R>(query: Query, clientId = 0): Promise<QueryResult<R>> {
       for (let attempt = 1; ; attempt++) {
         try {
-          return await connections.use((session) => session.run<R>(query))
+          return await connections.use(clientId, (session) => session.run<R>(query))
         } catch (error) {
           const canRetry = error instanceof DatabaseError && (error.kind === 'lost' || error.kind === 'stale')
           if (!canRetry || attempt >= maxReadAttempts) throw toMailkeepError(error)

@@ -45,6 +45,8 @@ export interface PostgresPool {
 }
 
 export interface DriverPool {
+  /** Undefined if the number of connections is not known. */
+  readonly options?: { readonly max: number }
   readonly waitingCount: number
   connect(): Promise<PooledClient>
   end(): Promise<void>

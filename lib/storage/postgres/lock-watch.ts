@@ -21,7 +21,7 @@ export async function watchLocks(session: Session, connections: Connections, log
     if (!isOver) timer = setTimeout(() => void look().catch(lookLater), intervalMs)
   }
   const look = async () => {
-    const { rows: blockers } = await connections.use((other) => other.ask(askBlockers, [backend!.pid]))
+    const { rows: blockers } = await connections.use(0, (other) => other.ask(askBlockers, [backend!.pid]))
     if (blockers.length === 0) lookLater()
     else if (!isOver)
       logger.warn({ blockers }, 'a change of the tables waits until other connections end their transactions')

@@ -48,8 +48,8 @@ export class Writes {
   }
 
   /** @throws MailkeepError `unavailable`, `conflict`, `not_found`; and the errors that `work` throws. */
-  transaction<T>(work: Work<T>, { exclusive = false }: TransactionOptions = {}): Promise<T> {
-    return this.#withRetries(async (session) => {
+  transaction<T>(work: Work<T>, { exclusive = false, clientId = 0 }: TransactionOptions = {}): Promise<T> {
+    return this.#withRetries(clientId, async (session) => {
       if (!exclusive) return await runTransaction(session, [], work)
       session.unlimited = true
       const stopWatching = await watchLocks(session, this.#connections, this.#logger)
@@ -57,10 +57,10 @@ export class Writes {
     })
   }
 
-  async #withRetries<T>(attempt: (session: Session) => Promise<Committed<T>>): Promise<T> {
+  async #withRetries<T>(clientId: number, attempt: (session: Session) => Promise<Committed<T>>): Promise<T> {
     for (let count = 1; ; count++) {
       try {
-        const { value, effects } = await this.#connections.use(attempt)
+        const { value, effects } = await this.#connections.use(clientId, attempt)
         for (const effect of effects) effect()
         return value
       } catch (error) {
