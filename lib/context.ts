@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type PQueue from 'p-queue'
+import type { ClientTurns } from './client-turns.ts'
 import type { Role } from './clients/schema.ts'
 import type { TokenCache } from './clients/token-cache.ts'
 import type { AddressHash } from './consent/address-hash.ts'
@@ -94,8 +94,11 @@ export interface Local {
   readonly publicUrl: () => string | undefined
   /** The handlers of stored jobs, and a function that wakes the worker because there is a new job. */
   readonly jobs: { readonly handlers: JobHandlers; readonly wake: () => void }
-  /** Runs the batches of this process one at a time, so that a single save waits for at most one or two of them. */
-  readonly batches: PQueue
+  /**
+   * Runs the batches of this process one at a time, so that a single save waits for at most one or two of them. Clients
+   * take turns.
+   */
+  readonly batches: ClientTurns
   readonly holdKey: HoldKey
   readonly addresses: AddressHash
   /** Signs the tokens of links. */

@@ -1,5 +1,6 @@
 /** Functions and constants for the daemon. They are not exported by the package. */
 export { ByteCollector } from './byte-collector.ts'
+export { ClientTurns } from './client-turns.ts'
 export { rolesText } from './clients/schema.ts'
 export { defined } from './collections.ts'
 export { isRefusedColumn } from './contacts/transfer/columns.ts'

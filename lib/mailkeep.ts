@@ -1,10 +1,10 @@
-import PQueue from 'p-queue'
 import { type AbortInput, AbortOptions } from './abort.ts'
 import { Background } from './background.ts'
 import { bindClient, checkCaller, clientsApi, linksApi, tokensApi } from './bind.ts'
 import { bind } from './bind-context.ts'
 import { BoundedCache } from './bounded-cache.ts'
 import type { ClientMailkeep } from './client-api.ts'
+import { ClientTurns } from './client-turns.ts'
 import type { ClientsApi, TokensApi } from './clients/api-types.ts'
 import { TokenCache } from './clients/token-cache.ts'
 import { loadAddressHash } from './consent/address-hash.ts'
@@ -132,7 +132,7 @@ export class Mailkeep {
         ...(options.identityProvider && { identityProvider: options.identityProvider }),
         ...sendingHooks,
         jobs: { handlers: jobHandlersOf(options.mail), wake: () => this.#background.housekeeping.wake() },
-        batches: new PQueue({ concurrency: 1 }),
+        batches: new ClientTurns({ ofClient: 1, inAll: 1 }),
         holdKey: holdKeys(),
         addresses,
         linkKey,

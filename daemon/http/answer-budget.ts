@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { MailkeepError } from '../../lib/index.ts'
+import { ClientTurns } from '../../lib/internal.ts'
 
 /** Answers up to this size do not count, so that small requests still work while large answers use up the budget. */
 const smallAnswerBytes = 16 * 1024
@@ -14,19 +15,11 @@ const maxBuildingPerClient = 12
 const maxWaitingBuilds = 1000
 const maxWaitingBuildsPerClient = 750
 
-/** A request that waits to build a large answer. */
-interface WaitingBuild {
-  readonly clientId: number
-  readonly start: () => void
-}
-
 /** Memory for all answers that are built but not yet accepted by their sockets. */
 export class AnswerBudget {
   #leftBytes: number
   readonly #minFreeBytes: number
-  /** The client of each answer that is being built. */
-  readonly #building: number[] = []
-  readonly #builds: WaitingBuild[] = []
+  readonly #builds = new ClientTurns({ ofClient: maxBuildingPerClient, inAll: maxBuilding })
   readonly #waiting = new Set<() => void>()
 
   constructor(bytes: number) {
@@ -35,39 +28,22 @@ export class AnswerBudget {
   }
 
   /**
-   * Builds an answer of a client that may be large. The requests of a client are served in FIFO order.
+   * Builds an answer of a client that may be large, when it is its turn.
    *
    * @throws MailkeepError `unavailable`: the budget is used up, or too many requests wait.
    */
   async build<T>(res: ServerResponse, clientId: number, make: () => Promise<T>): Promise<T> {
-    await this.#waitForTurn(clientId)
+    const { waiting } = this.#builds
+    if (waiting >= maxWaitingBuilds || this.#builds.waitingOf(clientId) >= maxWaitingBuildsPerClient) {
+      throw answersOverloaded()
+    }
+    const end = await this.#builds.begin(clientId)
     try {
       if (res.destroyed || !this.hasRoom) throw answersOverloaded()
       return await make()
     } finally {
-      this.#building.splice(this.#building.indexOf(clientId), 1)
-      const next = this.#builds.findIndex((waiting) => this.#mayBuild(waiting.clientId))
-      if (next >= 0) this.#start(this.#builds.splice(next, 1)[0]!)
+      end()
     }
-  }
-
-  async #waitForTurn(clientId: number): Promise<void> {
-    const { length } = this.#builds.filter((waiting) => waiting.clientId === clientId)
-    if (this.#builds.length >= maxWaitingBuilds || length >= maxWaitingBuildsPerClient) throw answersOverloaded()
-    await new Promise<void>((start) => {
-      if (this.#mayBuild(clientId)) this.#start({ clientId, start })
-      else this.#builds.push({ clientId, start })
-    })
-  }
-
-  #mayBuild(clientId: number): boolean {
-    const ofClient = this.#building.filter((one) => one === clientId)
-    return this.#building.length < maxBuilding && ofClient.length < maxBuildingPerClient
-  }
-
-  #start({ clientId, start }: WaitingBuild): void {
-    this.#building.push(clientId)
-    start()
   }
 
   /**

@@ -6,9 +6,12 @@ import { BlockingQueue, TurnLimit } from '../time.ts'
 /** Saves a batch when it is its turn. Inside a transaction of the caller it does not wait for other batches. */
 export async function inTurn<T>(ctx: Context, signal: AbortSignal | undefined, save: () => Promise<T>): Promise<T> {
   signal?.throwIfAborted()
-  if (!ctx.transaction) return await ctx.local.batches.add(save)
-  await ctx.transaction.pause()
-  return await save()
+  if (ctx.transaction) {
+    await ctx.transaction.pause()
+    return await save()
+  }
+  const end = await ctx.local.batches.begin(ctx.clientId)
+  return await save().finally(end)
 }
 
 /** Takes an advisory lock until the transaction ends. SQLite has none, because it allows one writer at a time. */

@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { QueryResult } from 'kysely'
+import { ClientTurns } from '../../client-turns.ts'
 import { closed, MailkeepError } from '../../errors.ts'
 import type { Logger } from '../../logger.ts'
 import { inTime } from '../../time-limit.ts'
 import type { Connection, Query } from '../connection.ts'
 import type { Database } from '../database.ts'
 import { destroyed } from '../kysely-connection.ts'
-import { ClientShares } from './client-shares.ts'
 import { DatabaseError, sqlStateOf, toMailkeepError } from './database-errors.ts'
 import { customPlanMark } from './dialect.ts'
 import { type DriverPool, type DriverResult, ignoreErrorEvents, type PooledClient } from './driver.ts'
@@ -26,6 +26,8 @@ interface ConnectionLimits {
 
 export const connectionLimits: ConnectionLimits = { waiting: 10_000, waitMs: 5000, answerMs: 35_000 }
 
+/** Part of the connections that one client may use at a time. */
+const clientShare = 0.9
 /** SQLSTATE of a server, database or role whose limit of connections is reached. */
 const tooManyConnections = '53300'
 /** Wait before the next attempt to connect when that limit is reached. */
@@ -102,8 +104,11 @@ interface Loan {
 export class Connections {
   readonly #pool: DriverPool
   readonly #limits: ConnectionLimits
-  /** Undefined if the size of the pool is not known. */
-  readonly #shares: ClientShares | undefined
+  /**
+   * Leaves connections to other clients. Otherwise a client with many requests that wait for one lock would keep all of
+   * them. Undefined if the size of the pool is not known.
+   */
+  readonly #turns: ClientTurns | undefined
   readonly #names: Map<string, string> | undefined
   readonly #onIdleError: (error: Error) => void
   #inUse = 0
@@ -114,7 +119,7 @@ export class Connections {
   constructor(pool: DriverPool, logger: Logger, prepare: boolean, limits: ConnectionLimits = connectionLimits) {
     this.#pool = pool
     this.#limits = limits
-    this.#shares = pool.options && new ClientShares(pool.options.max)
+    this.#turns = pool.options && new ClientTurns({ ofClient: Math.ceil(pool.options.max * clientShare) })
     this.#names = prepare ? new Map() : undefined
     // Without a listener, Node would end the process when an idle connection is closed.
     this.#onIdleError = (error) => logger.debug({ err: error }, 'an idle database connection ended')
@@ -126,13 +131,13 @@ export class Connections {
 
   /** Number of calls that wait for a connection. */
   get waiting(): number {
-    return this.#pool.waitingCount + (this.#shares?.waiting ?? 0)
+    return this.#pool.waitingCount + (this.#turns?.waiting ?? 0)
   }
 
   /**
    * Runs `work` on a connection that nothing else uses.
    *
-   * @param clientId The client to whose share the connection counts.
+   * @param clientId The client for whom it runs; 0 for no particular client.
    * @throws DatabaseError; MailkeepError `unavailable`: mailkeep is closing, no connection was free in time, or too
    *   many requests are waiting.
    */
@@ -202,16 +207,16 @@ export class Connections {
   }
 
   async #borrow(clientId: number): Promise<Loan> {
-    const endShare = await this.#shares?.take(clientId)
+    const endTurn = await this.#turns?.begin(clientId)
     try {
       const client = await this.#connect()
       const release = (end: boolean) => {
         client.release(end)
-        endShare?.()
+        endTurn?.()
       }
       return { client, release }
     } catch (error) {
-      endShare?.()
+      endTurn?.()
       throw error
     }
   }
