@@ -61,7 +61,7 @@ export async function updateAttributeSettings(ctx: Context, input: AttributeSett
       await tx.local.onAttributeRemoved(tx, name)
       await runInTwoPasses(tx, clearAttribute, { targetId: id })
     }
-    await audit(tx, 'attributes.declared', tx.clientId)
+    audit(tx, 'attributes.declared', tx.clientId)
     return { indexed }
   })
 }

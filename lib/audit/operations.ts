@@ -9,15 +9,15 @@ import { type AuditEntry, AuditQuery, type AuditQueryInput, type ChangeType, ent
 export { deleteEntriesOfClient } from './queries.ts'
 
 /** Records a change in its own transaction, with the caller who made it. `clientId`: the client that it concerns. */
-export async function audit(tx: Tx, type: ChangeType, targetId: number, clientId = tx.clientId): Promise<void> {
+export function audit(tx: Tx, type: ChangeType, targetId: number, clientId = tx.clientId): void {
   const { source, tokenId = null } = tx.caller
   const entry = { client_id: clientId, token_id: tokenId, source, type, target_id: targetId, created_at: now(tx) }
   tx.transaction.defer(queries.insertEntry(tx, entry))
 }
 
 /** Records an update in its own transaction. An update without a field changes nothing, so it has no entry. */
-export async function auditUpdate(tx: Tx, type: ChangeType, targetId: number, change: object): Promise<void> {
-  if (Object.values(change).some((value) => value !== undefined)) await audit(tx, type, targetId)
+export function auditUpdate(tx: Tx, type: ChangeType, targetId: number, change: object): void {
+  if (Object.values(change).some((value) => value !== undefined)) audit(tx, type, targetId)
 }
 
 /** A change of one record. */
@@ -40,14 +40,11 @@ export function auditAll(tx: Tx, changes: readonly AuditedChange[]): void {
 }
 
 /** Returns a function that records a change of several transactions once, with the first that is committed. */
-export function auditOnce(
-  { caller, transaction }: Context,
-  { type, targetId }: AuditedChange,
-): (tx: Tx) => Promise<void> {
+export function auditOnce({ caller, transaction }: Context, { type, targetId }: AuditedChange): (tx: Tx) => void {
   let isRecorded = false
-  return async (tx) => {
+  return (tx) => {
     if (isRecorded) return
-    await audit({ ...tx, caller }, type, targetId)
+    audit({ ...tx, caller }, type, targetId)
     const confirm = () => {
       isRecorded = true
     }

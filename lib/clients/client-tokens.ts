@@ -68,7 +68,7 @@ export async function revokeClientToken(ctx: Context, id: number): Promise<void>
     requireId('tokenId', id)
     const revoked = await queries.revokeClientToken(tx, { client_id: tx.clientId, id, revoked_at: now(tx) })
     if (!revoked) throw notFound('token')
-    await audit(tx, 'token.revoked', id)
+    audit(tx, 'token.revoked', id)
     tx.transaction.afterCommit(() => tx.local.tokens.clear())
   })
 }

@@ -65,7 +65,7 @@ export async function renameClient(ctx: Context, id: number, input: ClientInput)
     requireId('clientId', id)
     const row = await queries.renameClient(tx, { id, name })
     if (!row) throw notFound('client')
-    await audit(tx, 'client.updated', id, id)
+    audit(tx, 'client.updated', id, id)
     return row
   })
 }
@@ -156,7 +156,7 @@ export async function revokeToken(ctx: Context, id: number): Promise<void> {
     const revoked = await queries.revokeToken(tx, { id, revoked_at: now(tx) })
     if (!revoked && !(await queries.findToken(tx, { id }))) throw notFound('token')
     if (!revoked) return
-    await audit(tx, 'token.revoked', id, revoked.client_id)
+    audit(tx, 'token.revoked', id, revoked.client_id)
     tx.transaction.afterCommit(() => tx.local.tokens.clear())
   })
 }
@@ -219,7 +219,7 @@ export async function lockClient(tx: Tx): Promise<void> {
 
 async function addClient(tx: Tx, name: string): Promise<Client> {
   const row = await queries.insertClient(tx, { uuid: randomUUID(), name, created_at: now(tx) })
-  await audit(tx, 'client.created', row!.id, row!.id)
+  audit(tx, 'client.created', row!.id, row!.id)
   return row!
 }
 
@@ -246,7 +246,7 @@ export async function addToken(
     expires_at: expiresAt,
   })
   const { id, created_at, expires_at } = row!
-  await audit(tx, 'token.created', id, clientId)
+  audit(tx, 'token.created', id, clientId)
   return { id, token, client_id: clientId, name, role, created_at, expires_at }
 }
 

@@ -72,7 +72,7 @@ export async function suppress(
     created_at: now(tx),
   })
   if (!row) return await suppress(tx, email, reason) // another transaction has just inserted it
-  await audit(tx, 'suppression.created', row.id)
+  audit(tx, 'suppression.created', row.id)
   return { suppression: suppressionFrom(row), created: true }
 }
 
@@ -85,7 +85,7 @@ export async function deleteSuppression(ctx: Context, id: number): Promise<void>
   return transact(ctx, async (tx) => {
     requireId('suppressionId', id)
     if (!(await queries.suppressions.delete(tx, { client_id: tx.clientId, id }))) throw notFound('suppression')
-    await audit(tx, 'suppression.deleted', id)
+    audit(tx, 'suppression.deleted', id)
   })
 }
 
@@ -104,10 +104,10 @@ export async function forgetAddress(tx: Tx, email: string, suppresses: boolean):
   }
   if (suppresses) {
     const row = await queries.saveErased(tx, { ...keyOf(tx, email_key), created_at: now(tx) })
-    await audit(tx, 'suppression.created', row!.id)
+    audit(tx, 'suppression.created', row!.id)
   }
   const deleted = await queries.deleteByAddress(tx, { client_id: tx.clientId, email_key })
-  for (const { id } of deleted) await audit(tx, 'suppression.deleted', id)
+  for (const { id } of deleted) audit(tx, 'suppression.deleted', id)
 }
 
 /** @throws MailkeepError `validation_failed` on `email`: a contact with this address was erased and suppressed. */

@@ -91,7 +91,7 @@ interface EntryOptions extends AbortInput {
   /** Returns the steps of one transaction. A transaction may run twice. */
   readonly begin?: () => BatchSteps
   /** Called in the transaction of each batch. */
-  readonly onSave: (tx: Tx) => Promise<void>
+  readonly onSave: (tx: Tx) => void
   /** Filled after each commit. After an error it has the results of what was saved before. */
   readonly results?: BulkResult[]
 }
@@ -134,7 +134,7 @@ async function addBatch(
     const confirmed = new Set(confirmedIds(entries, saved.results))
     const joinings = list ? ids.map((contactId) => ({ contactId, list, confirmed: confirmed.has(contactId) })) : []
     events.push(...(await joinLists(tx, joinings, steps?.unsubscribed(saved))))
-    await onSave(tx)
+    onSave(tx)
     await raiseEventsOfContacts(tx, endpoints, steps ? await steps.complete(tx, saved, events, confirmed) : events)
     return saved.results
   })

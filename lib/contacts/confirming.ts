@@ -39,11 +39,11 @@ export async function confirmContact(ctx: Context, listId: number, contactId: Co
     if (isBack) await subscribeAgain(tx, [id])
     if (!isMember) {
       await joinList(tx, id, list, 'confirmed')
-      await audit(tx, 'contact.list_added', id)
+      audit(tx, 'contact.list_added', id)
     }
     const events: ContactEvent[] = []
     if (isBack) {
-      await audit(tx, 'contact.resubscribed', id)
+      audit(tx, 'contact.resubscribed', id)
       await recordHistory(tx, [{ contactId: id, type: 'resubscribed' }])
       events.push({ type: 'contact.resubscribed', contactId: id })
     }

@@ -59,11 +59,11 @@ export async function mergeContact(ctx: Context, key: ContactKey, input: MergeIn
     if (!isUnsubscribed) keepUnsubscriptions(tx, [id]) // otherwise the target shows it
     await deleteSource(tx, source, targetId)
     await takeKey(tx, source, target)
-    await audit(tx, 'contact.deleted', id)
-    await audit(tx, 'contact.updated', targetId)
+    audit(tx, 'contact.deleted', id)
+    audit(tx, 'contact.updated', targetId)
     if (isUnsubscribed) {
       writeHistory(tx, [{ contactId: targetId, type: 'unsubscribed' }])
-      await audit(tx, 'contact.unsubscribed', targetId)
+      audit(tx, 'contact.unsubscribed', targetId)
     }
     const contact = await getContact(tx, targetId)
     if (contact.unsubscribed_at) {

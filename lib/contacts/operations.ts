@@ -167,7 +167,7 @@ export async function subscribeToTopic(ctx: Context, contactId: ContactKey, topi
     const isNew = (await queries.insertSubscription(tx, subscription)) > 0
     if (!isNew) return await finishChange(tx, id, [])
     await requireAtMost(tx, 'topics', id)
-    await audit(tx, 'contact.topic_subscribed', id)
+    audit(tx, 'contact.topic_subscribed', id)
     await recordHistory(tx, [{ contactId: id, type: 'topic_subscribed', topicId }])
     return await finishChange(tx, id, [{ type: 'contact.topic_subscribed', contactId: id, topicId }])
   })
@@ -184,7 +184,7 @@ export async function unsubscribeFromTopic(ctx: Context, contactId: ContactKey, 
     const topic = await getTopic(tx, topicId)
     const wasSubscribed = (await queries.deleteSubscription(tx, { contact_id: id, topic_id: topic.id })) > 0
     if (!wasSubscribed) return await finishChange(tx, id, [])
-    await audit(tx, 'contact.topic_unsubscribed', id)
+    audit(tx, 'contact.topic_unsubscribed', id)
     await recordHistory(tx, [{ contactId: id, type: 'topic_unsubscribed', topicId }])
     return await finishChange(tx, id, [{ type: 'contact.topic_unsubscribed', contactId: id, topicId }])
   })
@@ -212,7 +212,7 @@ export async function eraseContact(tx: Tx, id: number, suppress = false): Promis
   const deleted = await queries.deleteContact(tx, { client_id: tx.clientId, id })
   if (!deleted) return false
   tx.transaction.searchChanges.push({ clientId: tx.clientId, contactId: id, before: deleted.search, after: null })
-  await audit(tx, 'contact.deleted', id)
+  audit(tx, 'contact.deleted', id)
   await forgetAddress(tx, deleted.email, suppress)
   await runInTwoPasses(tx, clearContact, { targetId: id })
   await raiseDeleted(tx, { id, uuid: deleted.uuid, email: deleted.email })

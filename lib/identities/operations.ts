@@ -69,7 +69,7 @@ export async function addIdentity(ctx: Context, input: IdentityInput): Promise<I
       updated_at: at,
     })
     if (!row) throw invalid('email', 'There is an identity of this address already.')
-    await audit(tx, 'identity.created', row.id)
+    audit(tx, 'identity.created', row.id)
     return identityFrom(row)
   })
 }
@@ -79,7 +79,7 @@ export async function removeIdentity(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('identityId', id)
     if (!(await queries.identities.delete(tx, { client_id: tx.clientId, id }))) throw notFound('identity')
-    await audit(tx, 'identity.deleted', id)
+    audit(tx, 'identity.deleted', id)
   })
 }
 

@@ -85,7 +85,7 @@ export async function createList(ctx: Context, input: ListInput): Promise<List> 
       double_opt_in,
       created_at: now(tx),
     })
-    await audit(tx, 'list.created', row!.id)
+    audit(tx, 'list.created', row!.id)
     return listFrom(row!)
   })
 }
@@ -101,7 +101,7 @@ export async function updateList(ctx: Context, id: number, input: ListChangeInpu
     requireId('listId', id)
     const row = await queries.updateList(tx, { client_id: tx.clientId, id, name, double_opt_in })
     if (!row) throw notFound('list')
-    await audit(tx, 'list.updated', id)
+    audit(tx, 'list.updated', id)
     return listFrom(row)
   })
 }
@@ -118,7 +118,7 @@ export async function deleteList(ctx: Context, id: number): Promise<void> {
     await lockList(tx, id)
     const topics = await queries.listTopicIds(tx, { list_id: id })
     await queries.lists.delete(tx, { client_id: tx.clientId, id })
-    await audit(tx, 'list.deleted', id)
+    audit(tx, 'list.deleted', id)
     await tx.local.onListDeleted(tx, id)
     const state: ClearedList = { topics: topics.map((topic) => topic.id) }
     await runInTwoPasses(tx, clearList, { targetId: id, state })

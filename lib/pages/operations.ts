@@ -46,7 +46,7 @@ export async function updatePageSettings(ctx: Context, input: PageSettingsInput)
   return transact(ctx, async (tx) => {
     await lockClient(tx)
     await savePageSettings(tx, { client_id: tx.clientId, settings: JSON.stringify(settings) })
-    await audit(tx, 'pages.updated', tx.clientId)
+    audit(tx, 'pages.updated', tx.clientId)
     return settings
   })
 }

@@ -73,7 +73,7 @@ export async function createSegment(ctx: Context, input: SegmentInput): Promise<
       filters: textOf(filters, input.filters),
       created_at: now(tx),
     })
-    await audit(tx, 'segment.created', row!.id)
+    audit(tx, 'segment.created', row!.id)
     return segmentFrom(row!)
   })
 }
@@ -94,7 +94,7 @@ export async function updateSegment(ctx: Context, id: number, input: SegmentChan
       name: name ?? stored.name,
       filters: filters ? textOf(filters, input.filters!) : stored.filters,
     })
-    await auditUpdate(tx, 'segment.updated', id, { name, filters })
+    auditUpdate(tx, 'segment.updated', id, { name, filters })
     return segmentFrom(row!)
   })
 }
@@ -108,7 +108,7 @@ export async function deleteSegment(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('segmentId', id)
     if (!(await queries.segments.delete(tx, { client_id: tx.clientId, id }))) throw notFound('segment')
-    await audit(tx, 'segment.deleted', id)
+    audit(tx, 'segment.deleted', id)
   })
 }
 

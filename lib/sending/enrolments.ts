@@ -80,7 +80,7 @@ export async function enrolContact(ctx: Context, sequenceId: number, input: Enro
     const isNew = await queries.enrol(tx, { client_id: tx.clientId, ...key, list_version, since, due_at })
     if (isNew) {
       await skipPendingSteps(tx, key)
-      await audit(tx, 'sequence.enrolled', sequenceId)
+      audit(tx, 'sequence.enrolled', sequenceId)
     }
     tx.transaction.afterCommit(tx.local.mail.wake)
     return enrolmentFrom((await queries.findEnrolment(tx, key))!, places)
@@ -97,7 +97,7 @@ export async function stopEnrolment(ctx: Context, sequenceId: number, contact: C
     await lockSequence(tx, sequenceId)
     const key = { sequence_id: sequenceId, contact_id: await contactIdOf(tx, contact) }
     if (!(await queries.findEnrolment(tx, key))) throw notFound('enrolment')
-    if ((await queries.stopEnrolment(tx, key)) > 0) await audit(tx, 'sequence.stopped', sequenceId)
+    if ((await queries.stopEnrolment(tx, key)) > 0) audit(tx, 'sequence.stopped', sequenceId)
   })
 }
 

@@ -115,7 +115,7 @@ export async function createNewsletter(ctx: Context, input: NewsletterInput): Pr
       created_at: at,
       updated_at: at,
     })
-    await audit(tx, 'newsletter.created', row!.id)
+    audit(tx, 'newsletter.created', row!.id)
     return newsletterFrom(row!)
   })
 }
@@ -151,7 +151,7 @@ export async function updateNewsletter(ctx: Context, id: number, input: Newslett
     })
     const newsletter = newsletterFrom(row!)
     if (stored.status === 'scheduled') await requireReady(tx, newsletter)
-    await auditUpdate(tx, 'newsletter.updated', id, { ...change, audience })
+    auditUpdate(tx, 'newsletter.updated', id, { ...change, audience })
     if (hasStarted) tx.transaction.afterCommit(tx.local.mail.wake)
     return newsletter
   })
@@ -171,7 +171,7 @@ export async function deleteNewsletter(ctx: Context, id: number): Promise<void> 
     }
     if (status !== 'draft') requireAdmin(tx, 'deleting a newsletter that was sent')
     await queries.newsletters.delete(tx, { client_id: tx.clientId, id })
-    await audit(tx, 'newsletter.deleted', id)
+    audit(tx, 'newsletter.deleted', id)
     await runOrEnqueue(tx, clearNewsletter, { targetId: id })
   })
 }

@@ -39,7 +39,7 @@ export async function sendNewsletter(ctx: Context, id: number, input: SendInput 
     const newsletter = await lockNewsletter(tx, id)
     requireStatus(newsletter.status, ['draft', 'scheduled'], 'sent')
     const sender = await requireReady(tx, newsletter)
-    await audit(tx, 'newsletter.started', id)
+    audit(tx, 'newsletter.started', id)
     if (startsNow) {
       await queries.clearSchedule(tx, { client_id: tx.clientId, id })
       return await startNow(tx, id, sender.id)
@@ -113,7 +113,7 @@ function requireStatus(status: NewsletterStatus, allowed: readonly NewsletterSta
 }
 
 async function changeStatus(tx: Tx, id: number, status: NewsletterStatus, type: ChangeType): Promise<Newsletter> {
-  await audit(tx, type, id)
+  audit(tx, type, id)
   const finished_at = type === 'newsletter.cancelled' ? now(tx) : null
   return newsletterFrom((await queries.updateState(tx, { ...unchangedState(tx, id), status, finished_at }))!)
 }

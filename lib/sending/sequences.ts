@@ -80,7 +80,7 @@ export async function createSequence(ctx: Context, input: SequenceInput): Promis
     const settings = { name, list_id, from_identity_id, reply_to, status, updated_at: at }
     const fixed = { client_id: tx.clientId, uuid: randomUUID(), created_at: at }
     const row = await queries.insertSequence(tx, { ...fixed, ...settings })
-    await audit(tx, 'sequence.created', row!.id)
+    audit(tx, 'sequence.created', row!.id)
     await writeSteps(tx, row!.id, steps)
     return await getSequence(tx, row!.id)
   })
@@ -100,7 +100,7 @@ export async function updateSequence(ctx: Context, id: number, input: SequenceCh
     await requireReferences(tx, change.list_id ?? null, change.from_identity_id ?? null)
     const changed = { ...stored, ...defined(change) } // null removes a value
     await saveSettings(tx, changed)
-    await auditUpdate(tx, 'sequence.updated', id, change)
+    auditUpdate(tx, 'sequence.updated', id, change)
     if (changed.list_id !== stored.list_id) await queries.releaseEnrolments(tx, { client_id: tx.clientId, id })
     tx.transaction.afterCommit(tx.local.mail.wake)
     return await getSequence(tx, id)
@@ -122,7 +122,7 @@ export async function resumeSequence(ctx: Context, id: number, input: ResumeInpu
       throw invalid('status', `The sequence is ${stored.status}: it cannot be resumed.`)
     }
     await saveSettings(tx, { ...stored, status: 'active' })
-    await audit(tx, 'sequence.resumed', id)
+    audit(tx, 'sequence.resumed', id)
     tx.transaction.afterCommit(tx.local.mail.wake)
     if (uncertain) await runOrEnqueue(tx, skipOrResendSteps, { targetId: id, state: { after: 0, uncertain } })
     return await getSequence(tx, id)
@@ -138,7 +138,7 @@ export async function deleteSequence(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     await lockSequence(tx, id)
     await queries.sequences.delete(tx, { client_id: tx.clientId, id })
-    await audit(tx, 'sequence.deleted', id)
+    audit(tx, 'sequence.deleted', id)
     await runInTwoPasses(tx, clearSequence, { targetId: id })
   })
 }
@@ -156,7 +156,7 @@ export async function setSteps(ctx: Context, id: number, input: StepsInput): Pro
   return transact(ctx, async (tx) => {
     await saveSettings(tx, await lockSequence(tx, id))
     await writeSteps(tx, id, steps)
-    await audit(tx, 'sequence.updated', id)
+    audit(tx, 'sequence.updated', id)
     await runInTwoPasses(tx, rescheduleSequence, { targetId: id, state: { after: 0 } })
     return await getSequence(tx, id)
   })

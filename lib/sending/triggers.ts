@@ -49,7 +49,7 @@ interface Stop {
 export async function releaseList(tx: Tx, listId: number): Promise<void> {
   await refuseWhileChoosing(tx, 'list', listId)
   for (const { id, list_version } of await releaseSequences(tx, { list_id: listId, now: now(tx) })) {
-    await audit(tx, 'sequence.updated', id)
+    audit(tx, 'sequence.updated', id)
     await runOrEnqueue(tx, stopMembers, { targetId: id, state: { after: 0, list_version } satisfies Stop })
   }
 }

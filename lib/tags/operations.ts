@@ -35,7 +35,7 @@ export async function createTag(ctx: Context, input: TagInput): Promise<Tag> {
   return transact(ctx, async (tx) => {
     const row = await insertTag(tx, name)
     if (!row) throw nameTaken()
-    await audit(tx, 'tag.created', row.id)
+    audit(tx, 'tag.created', row.id)
     return tagFrom(row)
   })
 }
@@ -56,7 +56,7 @@ export async function updateTag(ctx: Context, id: number, input: TagInput): Prom
     if (holder && holder.id !== id) throw nameTaken()
     const row = await queries.renameTag(tx, { ...key, name, name_key })
     if (!row) throw notFound('tag')
-    await audit(tx, 'tag.updated', id)
+    audit(tx, 'tag.updated', id)
     return tagFrom(row)
   })
 }
@@ -76,7 +76,7 @@ export async function deleteTag(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('tagId', id)
     if (!(await queries.tags.delete(tx, { client_id: tx.clientId, id }))) throw notFound('tag')
-    await audit(tx, 'tag.deleted', id)
+    audit(tx, 'tag.deleted', id)
     await tx.local.onTagDeleted(tx, id)
     await runInTwoPasses(tx, clearTag, { targetId: id })
   })

@@ -70,7 +70,7 @@ export async function createTopic(ctx: Context, listId: number, input: TopicInpu
       description,
       created_at: now(tx),
     })
-    await audit(tx, 'topic.created', row!.id)
+    audit(tx, 'topic.created', row!.id)
     return topicFrom(row!)
   })
 }
@@ -87,7 +87,7 @@ export async function updateTopic(ctx: Context, id: number, input: TopicChangeIn
     const topic = await queries.topics.lock(tx, { client_id: tx.clientId, id })
     if (!topic) throw notFound('topic')
     const { name = topic.name, description = topic.description } = change
-    await auditUpdate(tx, 'topic.updated', id, change)
+    auditUpdate(tx, 'topic.updated', id, change)
     return topicFrom((await queries.updateTopic(tx, { client_id: tx.clientId, id, name, description }))!)
   })
 }
@@ -101,7 +101,7 @@ export async function deleteTopic(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('topicId', id)
     if (!(await queries.topics.delete(tx, { client_id: tx.clientId, id }))) throw notFound('topic')
-    await audit(tx, 'topic.deleted', id)
+    audit(tx, 'topic.deleted', id)
     await runInTwoPasses(tx, clearTopic, { targetId: id })
   })
 }

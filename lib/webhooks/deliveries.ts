@@ -57,7 +57,7 @@ export async function redeliver(ctx: Context, endpointId: number, id: number): P
     if (endpoint.disabled_reason !== null) {
       throw invalid('active', 'The endpoint is switched off: switch it on before redelivering.')
     }
-    await audit(tx, 'delivery.redelivered', id)
+    audit(tx, 'delivery.redelivered', id)
     return await queueOne(tx, endpointId, id)
   })
 }

@@ -70,7 +70,7 @@ export async function createEndpoint(ctx: Context, input: EndpointInput): Promis
       secret: tx.sealer.seal(secret, uuid),
       created_at: now(tx),
     })
-    await audit(tx, 'endpoint.created', row!.id)
+    audit(tx, 'endpoint.created', row!.id)
     return { ...endpointFrom(row!), secret }
   })
 }
@@ -111,7 +111,7 @@ async function changeEndpoint(tx: Tx, id: number, change: EndpointChange) {
   if (description !== undefined) await queries.describeEndpoint(tx, { ...key, description })
   if (active === false) await switchOff(tx, id, 'manual')
   if (active === true) await queries.activateEndpoint(tx, key)
-  await auditUpdate(tx, 'endpoint.updated', id, change)
+  auditUpdate(tx, 'endpoint.updated', id, change)
   return await getEndpoint(tx, id)
 }
 
@@ -124,7 +124,7 @@ export async function deleteEndpoint(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     requireId('endpointId', id)
     if (!(await queries.deleteEndpoint(tx, { client_id: tx.clientId, id }))) throw notFound('endpoint')
-    await audit(tx, 'endpoint.deleted', id)
+    audit(tx, 'endpoint.deleted', id)
     tx.transaction.afterCommit(() => tx.local.webhooks.abort(({ endpointId }) => endpointId === id))
     await runInTwoPasses(tx, clearEndpoint, { targetId: id })
   })
@@ -149,7 +149,7 @@ export async function rotateSecret(
     const sealed = tx.sealer.seal(secret, uuid)
     const replaced = await queries.replaceSecret(tx, { client_id: tx.clientId, id, secret: sealed, overlaps_until })
     if (replaced === 0) throw notFound('endpoint') // another transaction has just deleted it
-    await audit(tx, 'endpoint.secret_rotated', id)
+    audit(tx, 'endpoint.secret_rotated', id)
     return { id, secret }
   })
 }

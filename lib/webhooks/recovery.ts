@@ -70,7 +70,7 @@ export async function recoverEndpoint(ctx: Context, endpointId: number, input: R
   return transact(ctx, async (tx) => {
     const endpoint = await getEndpoint(tx, endpointId)
     if (!endpoint.active) throw invalid('active', 'The endpoint is switched off: switch it on before recovering.')
-    await audit(tx, 'endpoint.recovered', endpointId)
+    audit(tx, 'endpoint.recovered', endpointId)
     const span = { since: timestamp(sinceMs), after_id: 0, until: now(tx) }
     const { total } = (await countRecoverable(tx, { endpoint_id: endpointId, ...span }))!
     const state: RecoveryState = { ...span, status: total === 0 ? 'done' : 'pending', total, done: 0 }
