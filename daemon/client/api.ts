@@ -146,7 +146,7 @@ export interface Resources {
         readonly get: Method<"GET /newsletters/{newsletterId}">;
         /** Change a newsletter. Absent fields stay unchanged. `audience` replaces all filters. A newsletter that is no draft needs an admin token. Once it has started, its content and audience cannot be changed. Needs a token with the role `member` or `admin`. */
         readonly update: Method<"PATCH /newsletters/{newsletterId}">;
-        /** Delete a newsletter. Only a draft, or with an admin token a newsletter that has ended, with its messages. Needs a token with the role `member` or `admin`. */
+        /** Delete a newsletter. Only a draft, or with an admin token a newsletter that is scheduled or has ended, with its messages. One that is scheduled is not sent then. Needs a token with the role `member` or `admin`. */
         readonly delete: Method<"DELETE /newsletters/{newsletterId}">;
         /** Count who would get a newsletter now. Needs a token of any role. */
         readonly audience: Method<"GET /newsletters/{newsletterId}/audience">;

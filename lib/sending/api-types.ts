@@ -62,10 +62,10 @@ export interface NewslettersApi {
    */
   update(id: number, input: NewsletterChangeInput): Promise<Newsletter>
   /**
-   * Deletes a newsletter that is not being sent, with its messages.
+   * Deletes a newsletter that is not being sent, with its messages. One that is scheduled is not sent then.
    *
-   * @throws MailkeepError `not_found`; `validation_failed` on `status`: it is scheduled, being sent or paused: cancel it
-   *   first; `forbidden`: it is no draft, and the caller's token is not an admin's.
+   * @throws MailkeepError `not_found`; `validation_failed` on `status`: it is being sent or paused: cancel it first;
+   *   `forbidden`: it is no draft, and the caller's token is not an admin's.
    */
   delete(id: number): Promise<void>
   /**

@@ -158,18 +158,18 @@ export async function updateNewsletter(ctx: Context, id: number, input: Newslett
 }
 
 /**
- * Deletes a newsletter that is not being sent, with its messages.
+ * Deletes a newsletter that is not being sent, with its messages. One that is scheduled is not sent then.
  *
- * @throws MailkeepError `not_found`; `validation_failed` on `status`: it is scheduled, being sent or paused: cancel it
- *   first; `forbidden`: it is no draft, and the caller's token is not an admin's.
+ * @throws MailkeepError `not_found`; `validation_failed` on `status`: it is being sent or paused: cancel it first;
+ *   `forbidden`: it is no draft, and the caller's token is not an admin's.
  */
 export async function deleteNewsletter(ctx: Context, id: number): Promise<void> {
   return transact(ctx, async (tx) => {
     const { status } = await lockNewsletter(tx, id)
-    if (status === 'scheduled' || status === 'sending' || status === 'paused') {
+    if (status === 'sending' || status === 'paused') {
       throw invalid('status', `The newsletter is ${status}: cancel it first.`)
     }
-    if (status !== 'draft') requireAdmin(tx, 'deleting a newsletter that was sent')
+    if (status !== 'draft') requireAdmin(tx, `deleting a newsletter that is ${status}`)
     await queries.newsletters.delete(tx, { client_id: tx.clientId, id })
     audit(tx, 'newsletter.deleted', id)
     await runOrEnqueue(tx, clearNewsletter, { targetId: id })

@@ -124,6 +124,7 @@ overHttp('newsletters over HTTP', (open) => {
     assert.equal(scheduled.scheduled_at, '2999-01-01T00:00:00.000000Z')
     await data(403, 'PATCH', `/newsletters/${id}`, { body: { name: 'Other' }, token: member })
     await data(200, 'PATCH', `/newsletters/${id}`, { body: { name: 'Other' } })
+    await data(403, 'DELETE', `/newsletters/${id}`, { token: member })
     await data(200, 'POST', `/newsletters/${id}/cancel`)
     await data(403, 'DELETE', `/newsletters/${id}`, { token: member })
     await data(204, 'DELETE', `/newsletters/${id}`)

@@ -41,7 +41,7 @@ type Change = keyof typeof changes
 /** How a newsletter gets into each state, and what may be done to it there. Everything else is refused. */
 const states: Readonly<Record<Newsletter['status'], { reach(scene: Scene): Promise<unknown>; allowed: Change[] }>> = {
   draft: { reach: async () => {}, allowed: ['send', 'schedule', 'update', 'delete'] },
-  scheduled: { reach: changes.schedule, allowed: ['send', 'schedule', 'update', 'cancel'] },
+  scheduled: { reach: changes.schedule, allowed: ['send', 'schedule', 'update', 'cancel', 'delete'] },
   sending: { reach: changes.send, allowed: ['pause', 'cancel', 'skip', 'resend'] },
   paused: {
     reach: async (scene) => {
@@ -778,5 +778,15 @@ onEveryDatabase('a scheduled newsletter', (open) => {
     scene.advance(hourMs)
     await scene.run()
     assert.deepEqual(scene.mailed(), [emailOf(1)])
+  })
+
+  test('is sent to no contact once it is deleted', async (t) => {
+    const scene = await openDraft(t, open, 1)
+    await changes.schedule(scene)
+    await scene.acme.newsletters.delete(scene.id)
+    await finish(scene)
+    assert.deepEqual(scene.mailed(), [])
+    const jobs = await scene.ask(`select status from mailkeep_job where kind = 'start newsletter'`)
+    assert.deepEqual(jobs, [{ status: 'done' }], 'its job has ended without an error')
   })
 })

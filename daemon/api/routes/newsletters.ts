@@ -66,7 +66,8 @@ export const newsletterExtensions: readonly Route[] = [
     role: 'member',
     name: 'deleteNewsletter',
     summary: 'Delete a newsletter',
-    description: 'Only a draft, or with an admin token a newsletter that has ended, with its messages.',
+    description:
+      'Only a draft, or with an admin token a newsletter that is scheduled or has ended, with its messages. One that is scheduled is not sent then.',
     answers: { 204: deleted },
     errors: ['validation_failed'],
     refused: { status: ['The newsletter is sending: cancel it first.'] },
