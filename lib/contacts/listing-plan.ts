@@ -31,8 +31,8 @@ type Values = FilterValues & {
 interface Candidates {
   /** Checks the other filters for some of them. */
   readonly examine: Examine
-  /** Counts the first of them, up to `maxCounted`. */
-  count(): Promise<queries.Sample | undefined>
+  /** Counts the first of them. @param limit Default: `maxCounted`. */
+  count(limit?: number): Promise<queries.Sample | undefined>
 }
 
 /** `until`: the last id that may be returned. `examined`: maximum contacts to check. */
@@ -43,6 +43,11 @@ type Examine = (
 
 /** The first contacts of a filter are counted up to this number, to find the rarest filter. */
 const maxCounted = 40
+/**
+ * Up to this number, PostgreSQL merges the members of several values, which it has to sort. Counting so many takes less than
+ * a millisecond.
+ */
+const maxMerged = 1000
 /** The search index is queried for this many of the rarest parts. More parts would cost more than they save. */
 const maxQueriedParts = 2
 
@@ -147,7 +152,7 @@ function inBatches(examine: Examine, flags: Filters['flags'], bounds: Bounds): L
  * Returns the scan of the rarest filter, and the lowest id that a contact of all filters may have; undefined if PostgreSQL
  * must plan the scan. It plans badly where the contacts of a filter are neighbours, such as those of a new list: it expects
  * them anywhere, and reads all contacts before them. But it can search in other ways than in order of id, and it cannot
- * merge the members of several values without sorting them.
+ * merge the members of several values without sorting them, so it merges only few.
  */
 async function chooseCandidates(ctx: Context, shared: Shared) {
   const {
@@ -155,10 +160,14 @@ async function chooseCandidates(ctx: Context, shared: Shared) {
     values,
   } = shared
   const { search } = ctx.storage.dialect
-  const isOrdered = (kind: Kind) => flags[`${kind}s`] && (search || values[`${kind}s`].length === 1)
-  const found = kinds.filter(isOrdered).map((kind) => members(ctx, shared, kind))
+  if (!search && flags.search) return undefined
+  const used = kinds.filter((kind) => flags[`${kind}s`])
+  const isMerged = (kind: Kind) => !search && values[`${kind}s`].length > 1
+  const found = used.filter((kind) => !isMerged(kind)).map((kind) => members(ctx, shared, kind))
+  const merged = await Promise.all(used.filter(isMerged).map((kind) => fewMembers(ctx, shared, kind)))
+  found.push(...merged.filter((few) => few !== undefined))
   if (flags.attribute) found.push(holders(ctx, shared))
-  if (!search && (flags.search || found.length === 0)) return undefined
+  if (!search && found.length === 0) return undefined
   if (flags.only) found.push(unsubscribed(ctx, shared))
   // Shorter search texts are not in the index.
   if (search && flags.search && [...values.search].length >= search.shortestMatch) {
@@ -199,8 +208,16 @@ function members(ctx: Context, { values }: Shared, kind: Kind): Candidates {
   const { examine, count, valueSlots } = queries.membersOf(kind, values[`${kind}s`])
   return {
     examine: (range, on) => examine(ctx, { ...values, ...valueSlots, ...range }, on),
-    count: () => count(ctx, { ...valueSlots, limit: maxCounted }),
+    count: (limit = maxCounted) => count(ctx, { ...valueSlots, limit }),
   }
+}
+
+/** Returns the members of several values, unless they are many. They are fewer than those of a filter with many. */
+async function fewMembers(ctx: Context, shared: Shared, kind: Kind): Promise<Candidates | undefined> {
+  const { examine, count } = members(ctx, shared, kind)
+  const sample = (await count(maxMerged + 1))!
+  if (sample.members > maxMerged) return undefined
+  return { examine, count: async () => ({ ...sample, members: Math.min(sample.members, maxCounted - 1) }) }
 }
 
 function holders(ctx: Context, { values }: Shared): Candidates {

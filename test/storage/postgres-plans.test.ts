@@ -270,6 +270,26 @@ onPostgres('statements on PostgreSQL', () => {
     }
   })
 
+  test('of the few contacts with any of several tags read few rows, whatever else they must match', async () => {
+    const client = mailkeep.forClient(1)
+    for (const id of [1, 6001, 12_001]) await client.contacts.tag(id, { tags: ['vip'] })
+    const { tags } = await client.contacts.get(1)
+    const few = { tags: tags.map(({ id }) => id) }
+    for (const filters of [
+      few,
+      { ...few, lists: [2] },
+      { ...few, attributes: { plan: 'basic' } },
+      { ...few, exclude_lists: [1] },
+    ]) {
+      for (const { text, plan } of await plansOf(() => client.contacts.list(filters))) {
+        assert.ok(
+          largestRead(plan) <= 200,
+          `${largestRead(plan)} rows are read for ${JSON.stringify(filters)}\n${text}`,
+        )
+      }
+    }
+  })
+
   test('for a small client have other plans than for a large one', async () => {
     for (const search of ['user19990', 'example', 'nomatch']) {
       await assertCheap(search, () => mailkeep.forClient(2).contacts.list({ search }))
