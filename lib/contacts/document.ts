@@ -41,9 +41,8 @@ function columns(dialect: Dialect, fields: Fields, table: string): Record<string
 
 function related(dialect: Dialect, kind: 'tag' | 'list' | 'topic', fields: Fields, contactId: RawBuilder<unknown>) {
   const item = dialect.object(columns(dialect, fields, kind))
-  const membership = sql.table(`mailkeep_contact_${kind}`)
-  const from = sql`from ${membership} as membership
-    cross join ${sql.table(`mailkeep_${kind}`)} as ${sql.table(kind)}
-    where ${sql.ref(`${kind}.id`)} = ${sql.ref(`membership.${kind}_id`)} and membership.contact_id = ${contactId}`
-  return dialect.list(item, sql.ref(`membership.${kind}_id`), from)
+  const groupId = sql.ref(`membership.${kind}_id`)
+  const from = sql`from ${sql.table(`mailkeep_contact_${kind}`)} as membership
+    ${dialect.joinById(`mailkeep_${kind}`, kind, groupId)} where membership.contact_id = ${contactId}`
+  return dialect.list(item, groupId, from)
 }

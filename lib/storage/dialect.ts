@@ -83,6 +83,11 @@ export interface Dialect {
   object(fields: Record<string, Expression<unknown>>): RawBuilder<unknown>
   /** The rows of `from …` as a JSON array of the JSON value `item`, in ascending `order`. */
   list(item: Expression<unknown>, order: Expression<unknown>, from: Expression<unknown>): RawBuilder<unknown>
+  /**
+   * Joins the row of a table with this id. PostgreSQL looks each row up. A plain join reads whole tables while there are no
+   * statistics of them.
+   */
+  joinById(table: string, alias: string, id: Expression<unknown>): RawBuilder<unknown>
   /** A stored time as a JSON value, in the API's format. */
   time(column: Expression<unknown>): RawBuilder<unknown>
   /** A stored boolean as a JSON value. */
