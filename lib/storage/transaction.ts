@@ -14,7 +14,8 @@ export type Within<S extends Scope> = S & { readonly transaction: Transaction }
  */
 export function transact<S extends Scope, T>(scope: S, work: (within: Within<S>) => Promise<T>): Promise<T> {
   if (scope.transaction) return scope.transaction.part(() => work(scope as Within<S>))
-  return scope.storage.transaction((transaction) => work({ ...scope, transaction }), { clientId: scope.clientId })
+  const { clientId } = scope
+  return scope.storage.transaction((transaction) => work({ ...scope, transaction }), { clientId })
 }
 
 /** The search text of a contact before and after a change; null when there is no contact. */
