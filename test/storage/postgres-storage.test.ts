@@ -261,6 +261,15 @@ onPostgres('connections to PostgreSQL', () => {
     await reader.run(plainQuery('select 1'))
   })
 
+  test('are lent from a pool that has no maximum', async (t) => {
+    const pool = new pg.Pool({ connectionString: await databaseUrl() })
+    Object.assign(pool.options, { max: undefined })
+    const connections = new Connections(pool, silent, true)
+    t.after(() => connections.close(true))
+    const { rows } = await readerOn(connections).run(plainQuery('select 1 as one'))
+    assert.equal(rows.length, 1)
+  })
+
   test('are waited for when closing, and refused afterwards', async (t) => {
     const { storage, values } = await openStorage(t)
     const lock = await lockElsewhere(t, 4712)

@@ -119,7 +119,8 @@ export class Connections {
   constructor(pool: DriverPool, logger: Logger, prepare: boolean, limits: ConnectionLimits = connectionLimits) {
     this.#pool = pool
     this.#limits = limits
-    this.#turns = pool.options && new ClientTurns({ ofClient: Math.ceil(pool.options.max * clientShare) })
+    const size = pool.options?.max
+    this.#turns = size ? new ClientTurns({ ofClient: Math.ceil(size * clientShare) }) : undefined
     this.#names = prepare ? new Map() : undefined
     // Without a listener, Node would end the process when an idle connection is closed.
     this.#onIdleError = (error) => logger.debug({ err: error }, 'an idle database connection ended')

@@ -45,8 +45,8 @@ export interface PostgresPool {
 }
 
 export interface DriverPool {
-  /** Undefined if the number of connections is not known. */
-  readonly options?: { readonly max: number }
+  /** `max`: the maximum number of connections. Absent if it is not known. */
+  readonly options?: { readonly max?: number | undefined }
   readonly waitingCount: number
   connect(): Promise<PooledClient>
   end(): Promise<void>
