@@ -86,8 +86,8 @@ export async function deleteClient(ctx: Context, id: number): Promise<void> {
       tx.local.webhooks.abort(({ clientId }) => clientId === id)
     })
     const ofClient = { ...tx, clientId: id }
-    // Concurrent transactions of the client hold locks that the deletion of its rows waits for, and more of them begin until
-    // this one commits.
+    // The deletion of its rows would wait for other transactions of the client, and some of them for this one: a deadlock.
+    // So a job deletes the rows after the commit.
     if (tx.storage.dialect.concurrentWriters) await enqueue(ofClient, clearClient, { targetId: id })
     else await runOrEnqueue(ofClient, clearClient, { targetId: id })
   })
