@@ -136,7 +136,7 @@ onPostgres('two daemons at the same time', () => {
   test('with the same e-mail, tags and list create one of each, and merge the fields of both', async (t) => {
     const { clients, ask } = await openSeveral(t)
     const list = await clients[0]!.lists.create({ name: 'News' })
-    const answers = await callInParallel(clients, 30, (client, i) =>
+    const answers = await callInParallel(clients, 60, (client, i) =>
       client.contacts.addToList(list.id, {
         email: i % 2 ? 'A@x.org' : 'a@X.ORG',
         tags: [`t${i % 5}`, `u${i % 3}`],
@@ -147,7 +147,7 @@ onPostgres('two daemons at the same time', () => {
     const { data } = await clients[0]!.contacts.list()
     assert.equal(data.length, 1)
     assert.equal(data[0]!.tags.length, 8)
-    assert.equal(Object.keys(data[0]!.extra_attributes).length, 30, 'no attribute overwrote another')
+    assert.equal(Object.keys(data[0]!.extra_attributes).length, 60, 'no attribute overwrote another')
     assert.equal(data[0]!.lists.length, 1)
     assert.equal((await ask('select count(*)::int as n from mailkeep_tag'))[0]!.n, 8)
   })
