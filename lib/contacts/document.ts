@@ -42,7 +42,8 @@ function columns(dialect: Dialect, fields: Fields, table: string): Record<string
 function related(dialect: Dialect, kind: 'tag' | 'list' | 'topic', fields: Fields, contactId: RawBuilder<unknown>) {
   const item = dialect.object(columns(dialect, fields, kind))
   const groupId = sql.ref(`membership.${kind}_id`)
+  const isGroup = sql`${sql.ref(`${kind}.id`)} = ${groupId}`
   const from = sql`from ${sql.table(`mailkeep_contact_${kind}`)} as membership
-    ${dialect.joinById(`mailkeep_${kind}`, kind, groupId)} where membership.contact_id = ${contactId}`
+    ${dialect.joinEach(`mailkeep_${kind}`, kind, isGroup)} where membership.contact_id = ${contactId}`
   return dialect.list(item, groupId, from)
 }

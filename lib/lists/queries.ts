@@ -2,17 +2,15 @@ import { sql } from 'kysely'
 import { deleteRows } from '../jobs/batches.ts'
 import { recordStatements } from '../storage/records.ts'
 import { bool, int, ints, nullable, statement, text, texts, time } from '../storage/statement.ts'
+import type { ListRow } from './schema.ts'
 
 export const lists = recordStatements('mailkeep_list')
 
 /** Returns the client's lists of these names, by ascending id. */
-export const listListsByNames = statement.all({ client_id: int, names: texts }, (db, p, dialect) =>
-  db
-    .selectFrom('mailkeep_list')
-    .selectAll()
-    .where('client_id', '=', p.client_id)
-    .where(dialect.inList(sql.ref('name'), p.names))
-    .orderBy('id'),
+export const listListsByNames = statement.all(
+  { client_id: int, names: texts },
+  (_, p, dialect) => sql<ListRow>`select l.* from ${dialect.unnest(p.names)}
+    ${dialect.joinEach('mailkeep_list', 'l', sql`l.client_id = ${p.client_id} and l.name = item.value`)} order by l.id`,
 )
 
 export const insertList = statement(

@@ -46,7 +46,8 @@ export const listFields: RecordFields<Omit<List, 'double_opt_in'>> = {
 /** Returns a list as contacts and events show it. */
 export const plainList = recordFrom(listFields)
 
-type ListRow = Omit<List, 'double_opt_in'> & { double_opt_in: boolean }
+/** A row of `mailkeep_list`. */
+export type ListRow = Omit<List, 'double_opt_in'> & { double_opt_in: boolean }
 
 export function listFrom(row: ListRow): List {
   return { ...plainList(row), ...(row.double_opt_in && { double_opt_in: true }) }

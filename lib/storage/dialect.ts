@@ -84,10 +84,10 @@ export interface Dialect {
   /** The rows of `from …` as a JSON array of the JSON value `item`, in ascending `order`. */
   list(item: Expression<unknown>, order: Expression<unknown>, from: Expression<unknown>): RawBuilder<unknown>
   /**
-   * Joins the row of a table with this id. PostgreSQL looks each row up. A plain join reads whole tables while there are no
-   * statistics of them.
+   * Joins the rows of a table that meet a condition, such as an id from the row before. PostgreSQL looks them up for each
+   * row. A plain join reads whole tables while there are no statistics of them.
    */
-  joinById(table: string, alias: string, id: Expression<unknown>): RawBuilder<unknown>
+  joinEach(table: string, alias: string, condition: Expression<unknown>): RawBuilder<unknown>
   /** A stored time as a JSON value, in the API's format. */
   time(column: Expression<unknown>): RawBuilder<unknown>
   /** A stored boolean as a JSON value. */

@@ -11,16 +11,17 @@ export const listTopics = statement.range({ client_id: int, list_id: int }, (db,
   db.selectFrom('mailkeep_topic').selectAll().where('client_id', '=', p.client_id).where('list_id', '=', p.list_id),
 )
 
-/** Starts with the lists, so that it reads only their topics. SQLite could choose to read all topics of the client. */
-function topicsOf(lists: RawBuilder<unknown>, dialect: Dialect): RawBuilder<unknown> {
-  return sql`select t.* from ${dialect.unnest(lists)} cross join mailkeep_topic as t where t.list_id = item.value`
+/** Selects the topics of these lists that meet a condition. */
+function topicsOf(lists: RawBuilder<unknown>, dialect: Dialect, condition = sql`true`): RawBuilder<unknown> {
+  const join = dialect.joinEach('mailkeep_topic', 't', sql`t.list_id = item.value and ${condition}`)
+  return sql`select t.* from ${dialect.unnest(lists)} ${join}`
 }
 
 /** Returns the topics of these lists that have one of these names, by ascending id. */
 export const listTopicsByNames = statement.all(
   { list_ids: ints, names: texts },
   (_, p, dialect) =>
-    sql<Topic>`${topicsOf(p.list_ids, dialect)} and ${dialect.inList(sql.ref('t.name'), p.names)} order by t.id`,
+    sql<Topic>`${topicsOf(p.list_ids, dialect, dialect.inList(sql.ref('t.name'), p.names))} order by t.id`,
 )
 
 /** Returns topics of these lists, by ascending id. */

@@ -269,7 +269,7 @@ describe('the queries of history, requests and suppressions', () => {
 })
 
 describe('the queries of imports and preferences', () => {
-  test('use an index, and sort no more than the topics of the lists of one contact', async (t) => {
+  test('use an index, and sort no more than named lists, and the topics of the lists of one contact', async (t) => {
     const { acme, mailkeep, plansAfter, close } = await open({ analyzed: false })
     t.after(close)
     for (let i = 0; i < 300; i++) await acme.topics.create((i % 2) + 1, { name: `More ${i}` })
@@ -305,7 +305,7 @@ describe('the queries of imports and preferences', () => {
       /update mailkeep_contact set created_at/,
       /update mailkeep_contact\s+set unsubscribed_at/,
       /"mailkeep_import"/,
-      /as item cross join mailkeep_topic/,
+      /cross join "mailkeep_topic" as "t"/,
       /not in/,
     ]) {
       assert.ok(
@@ -313,10 +313,13 @@ describe('the queries of imports and preferences', () => {
         `${name}`,
       )
     }
+    const searched = plans.flatMap(({ plan }) => plan)
+    assert.ok(searched.includes('SEARCH l USING INDEX mailkeep_list_name (client_id=? AND name=?)'))
+    assert.ok(searched.includes('SEARCH t USING INDEX mailkeep_topic_name (list_id=? AND name=?)'))
     for (const { sql, plan } of seen) {
       for (const step of plan) {
         assert.doesNotMatch(step, fullScan, `${plan.join('\n')}\n${sql}`)
-        if (!/cross join mailkeep_topic/.test(sql))
+        if (!/cross join "mailkeep_(?:list|topic)" as "[lt]"/.test(sql))
           assert.doesNotMatch(step, /TEMP B-TREE/, `${plan.join('\n')}\n${sql}`)
       }
       // Any other plan reads all contacts of the client for each row.

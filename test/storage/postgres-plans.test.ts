@@ -382,6 +382,14 @@ onPostgres('statements on PostgreSQL', () => {
       for (const { text, plan } of await plansOf(() => client.contacts.list(), fresh)) {
         assert.ok(largestRead(plan) <= maxRowsPerSort, `${largestRead(plan)} rows are read for a page\n${text}`)
       }
+      const row = { email: 'back@example.org', lists: [{ id: 1, name: 'many 1' }], topics: ['t'] }
+      for (const { text, plan } of await plansOf(async () => {
+        const rows = [JSON.stringify({ ...row, tags: [], extra_attributes: {} })]
+        const { created } = await own.forClient(2).contacts.import(null, rows, { format: 'ndjson' })
+        assert.equal(created, 1)
+      }, fresh)) {
+        assert.ok(largestRead(plan) <= maxRowsPerSort, `${largestRead(plan)} rows are read for an import\n${text}`)
+      }
     } finally {
       await own.close()
       await fresh.end()

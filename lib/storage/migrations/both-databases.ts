@@ -173,9 +173,18 @@ const listVersions: Migration = {
   ],
 }
 
+/** How an import finds lists and topics by their names. */
+const names: Migration = {
+  name: '028-names',
+  statements: [
+    'create index mailkeep_list_name on mailkeep_list (client_id, name)',
+    'create index mailkeep_topic_name on mailkeep_topic (list_id, name)',
+  ],
+}
+
 /** The last migrations, which differ in their words only. */
 export function lastMigrations(words: Pick<Words, 'id' | 'int' | 'time' | 'end'>): readonly Migration[] {
-  return [segmentFilters, pastChangesMigration(words), movedSteps, listVersions, addressKeys]
+  return [segmentFilters, pastChangesMigration(words), movedSteps, listVersions, addressKeys, names]
 }
 
 /** The counts of deliveries that no series contains yet. */

@@ -93,8 +93,9 @@ export const dialect: Dialect = {
     sql`json_build_object(${sql.join(Object.entries(fields).flatMap(([name, value]) => [sql.lit(name), value]))})`,
   list: (item, order, from) => sql`(select coalesce(json_agg(${item} order by ${order}), '[]'::json) ${from})`,
   // PostgreSQL does not turn it into another join, because of `offset`.
-  joinById: (table, alias, id) =>
-    sql`cross join lateral (select * from ${sql.table(table)} as one where one.id = ${id} offset 0) as ${sql.table(alias)}`,
+  joinEach: (table, alias, condition) =>
+    sql`cross join lateral (select * from ${sql.table(table)} as ${sql.table(alias)} where ${condition} offset 0)
+      as ${sql.table(alias)}`,
   time: (column) => sql`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`,
   bool: (column) => sql`${column}`,
   json: (column) => sql`${column}`,

@@ -154,8 +154,7 @@ export const dialect: Dialect = {
   },
   // No ORDER BY, which would cost more: SQLite reads the rows from an index that already has the requested order.
   list: (item, _order, from) => sql`concat('[', (select group_concat(${item}, ',') ${from}), ']')`,
-  joinById: (table, alias, id) =>
-    sql`cross join ${sql.table(table)} as ${sql.table(alias)} on ${sql.ref(`${alias}.id`)} = ${id}`,
+  joinEach: (table, alias, condition) => sql`cross join ${sql.table(table)} as ${sql.table(alias)} on ${condition}`,
   time: (column) => sql`ifnull('"' || ${column} || '"', 'null')`, // a time needs no escapes
   bool: (column) => sql`iif(${column}, 'true', 'false')`,
   json: (column) => sql`${column}`,
