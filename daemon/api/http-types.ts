@@ -5,6 +5,8 @@ export interface ApiRequest {
   readonly target: string
   /** Values by lower-case name, as in node:http. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  /** Called with the id of the caller's client before the body is read, so that the server can limit each client. */
+  identify?(clientId: number): void
   /**
    * Reads the body. Called at most once, and only after the caller is authorized.
    *
@@ -23,7 +25,7 @@ export interface ApiRequest {
    *
    * @throws MailkeepError `unavailable`
    */
-  buildLarge?<T>(make: () => Promise<T>, clientId: number): Promise<T>
+  buildLarge?<T>(make: () => Promise<T>): Promise<T>
   /** The path the API is mounted at, such as `/mail`. Links include it, `target` does not. */
   readonly prefix?: string
   /** Whether the client used https. Links then use it too. */

@@ -151,6 +151,7 @@ async function answerRoute(options: LoggedOptions, state: RequestState): Promise
   if (path === undefined) throw nothingHere()
   const caller = host ? await askHost(host, request) : await authenticate(mailkeep, request)
   if (caller.tokenId !== undefined) context.tokenId = caller.tokenId
+  request.identify?.(caller.clientId)
   const match = findPath(path)
   if (!match) throw nothingHere()
   state.allow = match.allow
@@ -187,7 +188,7 @@ async function perform(
     return await performOnce(client, key, named, call)
   }
   const isLarge = route.large === true || (route.large !== undefined && route.large in input.query)
-  return isLarge && request.buildLarge ? await request.buildLarge(make, clientId) : await make()
+  return isLarge && request.buildLarge ? await request.buildLarge(make) : await make()
 }
 
 /** Reads the request's query and body as its route requires. */

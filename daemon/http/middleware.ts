@@ -5,9 +5,10 @@ import { type Logger, MailkeepError } from '../../lib/index.ts'
 import { refuse } from '../api/encode.ts'
 import type { ApiRequest, ApiResponse, Respond } from '../api/index.ts'
 import { type AnswerBudget, answersOverloaded } from './answer-budget.ts'
+import type { BodyBudget } from './body-budget.ts'
 import { answerBroken, brokenAnswer } from './broken-request.ts'
 import { Pipeline, type WaitingRequests } from './pipeline.ts'
-import { type BodyBudget, type HttpExchange, isUnread, readBody, releaseBody, streamBody } from './request-body.ts'
+import { type HttpExchange, isUnread, readBody, releaseBody, streamBody } from './request-body.ts'
 import { type SendLimits, send } from './send.ts'
 
 export interface RequestLimits extends SendLimits {
@@ -139,7 +140,10 @@ async function reply(state: ServerState, exchange: HttpExchange, answer: Respond
     address: req.socket.remoteAddress,
     body: (maxBytes = Infinity) => readBody(exchange, Math.min(maxBytes, state.limits.bodyBytes)),
     stream: () => streamBody(exchange),
-    buildLarge: (make, clientId) => state.answerBudget.build(exchange.res, clientId, make),
+    identify: (clientId) => {
+      exchange.clientId = clientId
+    },
+    buildLarge: (make) => state.answerBudget.build(exchange.res, exchange.clientId!, make),
   }
   const answered = await answer(request).finally(() => releaseBody(exchange))
   const aborted = req.socket.destroyed

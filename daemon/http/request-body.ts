@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { MailkeepError } from '../../lib/index.ts'
 import { BlockingQueue, ByteCollector } from '../../lib/internal.ts'
 import type { AnswerBudget } from './answer-budget.ts'
+import type { BodyBudget } from './body-budget.ts'
 
 /** A request and its answer on one connection. */
 export interface HttpExchange {
@@ -13,19 +14,14 @@ export interface HttpExchange {
   streams?: boolean
   /** Whether the stream waits for the client to send more of the body. */
   awaitsBody?: boolean
+  /** The client that sends the request, as soon as its token is known. */
+  clientId?: number
   /** Budget of request bodies. Undefined in a host's own server. */
   readonly bodyBudget?: BodyBudget
   /** Bytes reserved in that budget. */
   reservedBytes?: number
   /** Budget of answers. Undefined in a host's own server. */
   readonly answerBudget?: AnswerBudget
-}
-
-/** Memory for the bodies of all requests. A body counts until the answer, because its parsed form lives that long. */
-export interface BodyBudget {
-  leftBytes: number
-  /** What imports leave to other bodies, because one may last as long as its file is long. */
-  readonly keptFromStreamsBytes: number
 }
 
 /** Bodies up to this size do not count, so that small requests still work while large bodies use up the budget. */
@@ -43,7 +39,7 @@ export async function readBody(exchange: HttpExchange, limit: number): Promise<B
   const length = req.headers['content-length'] ?? null
   if (Number(length) > limit) throw tooLarge(limit)
   const bytes = length === null ? limit : Number(length)
-  if (bodyBudget && bytes > uncountedBodyBytes) reserve(exchange, bodyBudget, bytes)
+  if (bodyBudget && bytes > uncountedBodyBytes) reserve(exchange, bodyBudget, bytes, 'body')
   const body = await receive(exchange, limit)
   await turnForBody(body)
   return body
@@ -59,17 +55,16 @@ export async function turnForBody({ length }: Uint8Array): Promise<void> {
   if (length > uncountedBodyBytes) await largeBodies.turn(length / maxBytesPerGroup)
 }
 
-function reserve(exchange: HttpExchange, budget: BodyBudget, bytes: number, keptBytes = 0): void {
-  if (budget.leftBytes - keptBytes < bytes)
+function reserve(exchange: HttpExchange, budget: BodyBudget, bytes: number, kind: 'body' | 'import'): void {
+  if (budget.leftFor(exchange.clientId, kind) < bytes)
     throw new MailkeepError('unavailable', 'Too many large request bodies are being received: try again shortly.')
-  budget.leftBytes -= bytes
+  budget.take(exchange.clientId, bytes)
   exchange.reservedBytes = (exchange.reservedBytes ?? 0) + bytes
 }
 
 /** Releases the bytes that the request has reserved in the budget. */
-export function releaseBody(exchange: HttpExchange): void {
-  if (exchange.bodyBudget) exchange.bodyBudget.leftBytes += exchange.reservedBytes ?? 0
-  exchange.reservedBytes = 0
+export function releaseBody({ bodyBudget, clientId, reservedBytes = 0 }: HttpExchange): void {
+  if (reservedBytes > 0) bodyBudget!.take(clientId, -reservedBytes)
 }
 
 /** Memory that an import needs: the rows of one batch and the chunk that is being read. */
@@ -84,7 +79,7 @@ const streamReservationBytes = 4 * 1024 * 1024
 export async function* streamBody(exchange: HttpExchange): AsyncGenerator<Buffer> {
   const { req, bodyBudget } = exchange
   const isLarge = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY) > uncountedBodyBytes
-  if (bodyBudget && isLarge) reserve(exchange, bodyBudget, streamReservationBytes, bodyBudget.keptFromStreamsBytes)
+  if (bodyBudget && isLarge) reserve(exchange, bodyBudget, streamReservationBytes, 'import')
   exchange.streams = true
   sendContinue(exchange)
   try {

@@ -10,6 +10,7 @@ import { nothingHere } from '../api/errors.ts'
 import type { Respond, Surfaces } from '../api/index.ts'
 import { readTarget } from '../api/target.ts'
 import { AnswerBudget } from './answer-budget.ts'
+import { BodyBudget } from './body-budget.ts'
 import { brokenAnswer, sendRaw } from './broken-request.ts'
 import {
   answerWith,
@@ -115,7 +116,7 @@ export async function listen({
     awaitingContinue: new WeakSet(),
     pipelines: new WeakMap(),
     waiting: { count: 0, max: limits.waitingRequests },
-    bodyBudget: { leftBytes: limits.bodiesBytes, keptFromStreamsBytes: limits.bodiesBytes / 4 },
+    bodyBudget: new BodyBudget(limits.bodiesBytes),
     answerBudget: new AnswerBudget(limits.answersBytes),
     opening: ready,
     closing: undefined,

@@ -187,14 +187,18 @@ test('counts of contacts wait until large answers may be built, because they may
     ...['/lists?counts=1', '/tags?counts=1', `/lists/${list.id}/topics?counts=1`],
   ]
   for (const path of [...counting, '/lists', '/stats/contacts']) {
-    const builtFor: number[] = []
+    let caller: number | undefined
+    const builtFor: unknown[] = []
     const { status } = await answer({
       method: 'GET',
       target: `/api/v1${path}`,
       headers: { authorization: `Bearer ${token}` },
       ...withBody(),
-      buildLarge: (make, clientId) => {
-        builtFor.push(clientId)
+      identify: (clientId) => {
+        caller = clientId
+      },
+      buildLarge: (make) => {
+        builtFor.push(caller)
         return make()
       },
     })

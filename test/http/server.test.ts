@@ -260,10 +260,40 @@ test('large bodies share a budget of bytes; beyond it they get 503, and small on
   assert.deepEqual(await (await large()).json(), { bytes: 150_000 })
 })
 
-test('imports leave a part of the budget to other bodies', async (t) => {
+test('one client leaves a part of the budget to the bodies of others', async (t) => {
   const { server } = await open(
     t,
     async (request) => {
+      request.identify!(Number(request.target.slice(1)))
+      try {
+        return json({ bytes: (await request.body()).length })
+      } catch (error) {
+        return json({ code: (error as { code: string }).code }, 503)
+      }
+    },
+    { bodiesBytes: 400_000 },
+  )
+  const slow = dial(t, server)
+  slow.socket.write(`${post(250_000).replace('POST / ', 'POST /1 ')}some`)
+  await fetch(server.url) // the slow one has begun
+  const send = async (client: number) => {
+    const sent = await fetch(`${server.url}/${client}`, { method: 'POST', body: 'x'.repeat(100_000) })
+    return await sent.json()
+  }
+  assert.deepEqual(await send(1), { code: 'unavailable' })
+  assert.deepEqual(await send(2), { bytes: 100_000 })
+  slow.socket.write('x'.repeat(250_000 - 4))
+  await until(slow, /\{"bytes":250000\}/)
+  assert.deepEqual(await send(1), { bytes: 100_000 })
+})
+
+test('imports leave a part of the budget to other bodies', async (t) => {
+  let clients = 0
+  const { server } = await open(
+    t,
+    async (request) => {
+      clients += 1
+      request.identify!(clients)
       try {
         if (request.target !== '/import') return json({ bytes: (await request.body()).length })
         let bytes = 0
@@ -787,13 +817,14 @@ test('large unread answers share a budget of bytes; beyond it they get 503, and 
 test('large answers that one client waits for do not hold up those of another client', async (t) => {
   const slow = deferred()
   const [busy, quick] = [1, 2]
-  const { server } = await open(t, async ({ target, buildLarge }) => {
+  const { server } = await open(t, async ({ target, identify, buildLarge }) => {
     const isSlow = target === '/slow'
+    identify!(isSlow ? busy : quick)
     const make = async () => {
       if (isSlow) await slow.promise
       return target
     }
-    return json(await buildLarge!(make, isSlow ? busy : quick))
+    return json(await buildLarge!(make))
   })
   const slowAnswers = Array.from({ length: 30 }, () => fetch(`${server.url}/slow`))
   await fetch(`${server.url}/quick`) // also proves that connections are accepted

@@ -1,5 +1,7 @@
 /** Every resource belongs to one client. The tests are generated from the table of routes. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { request } from 'node:http'
 import { test } from '../support/databases.ts'
 import { overHttp, type Tenant } from '../support/harness.ts'
 import { bodyOf, openWorld, paramsOf, pathTo, routes, titleOf, viewOf } from '../support/http-world.ts'
@@ -35,6 +37,35 @@ overHttp('tenants', (open) => {
     }
     assert.ok(calls > 25, 'routes with ids were found')
     assert.deepEqual([await viewOf(service, mine), await viewOf(other, theirs)], before)
+  })
+
+  test('bodies that one client sends slowly do not keep another client from sending its own', async (t) => {
+    const service = await open(t)
+    const other = await service.addTenant()
+    const { hostname, port } = new URL(service.url)
+    const path = '/contacts/batch'
+    const slow = Array.from({ length: 64 }, () => {
+      const headers = { authorization: `Bearer ${service.admin}`, 'content-type': 'application/json' }
+      const length = { 'content-length': 1024 * 1024, expect: '100-continue' }
+      const sent = request({
+        hostname,
+        port,
+        path: `/api/v1${path}`,
+        method: 'POST',
+        headers: { ...headers, ...length },
+      })
+      sent.on('error', () => {}).flushHeaders()
+      t.after(() => sent.destroy())
+      return Promise.race([
+        once(sent, 'continue').then(() => 'accepted'),
+        once(sent, 'response').then(([{ statusCode }]) => statusCode),
+      ])
+    })
+    const outcomes = await Promise.all(slow)
+    assert.deepEqual(new Set(outcomes), new Set(['accepted', 503]))
+    const body = { operations: [{ op: 'upsert', email: 'ada@example.org', name: 'A'.repeat(20_000) }] }
+    assert.equal((await service.call('POST', path, { body })).status, 503)
+    assert.equal((await other.call('POST', path, { body })).status, 200)
   })
 
   test("another client's id is answered like one that never existed", async (t) => {
