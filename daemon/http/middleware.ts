@@ -145,7 +145,14 @@ async function reply(state: ServerState, exchange: HttpExchange, answer: Respond
     },
     buildLarge: (make) => state.answerBudget.build(exchange.res, exchange.clientId!, make),
   }
-  const answered = await answer(request).finally(() => releaseBody(exchange))
+  const release = () => releaseBody(exchange)
+  const answered = await answer(request).catch((error: unknown) => {
+    release()
+    throw error
+  })
+  // The results of an import are sent while its file is read.
+  if (answered.stream && !exchange.res.destroyed) exchange.res.once('close', release)
+  else release()
   const aborted = req.socket.destroyed
   const response = aborted ? answered : await withinBudget(state, exchange, request, answered)
   // Node discards what it has read behind a request to upgrade. So the client must not expect an answer to that.

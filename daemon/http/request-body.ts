@@ -73,13 +73,18 @@ const streamReservationBytes = 4 * 1024 * 1024
 /**
  * Reads a request's body as a stream with back-pressure. There is no limit of length or total time.
  *
- * @throws MailkeepError `invalid_json`: the client disconnected before the end; `unavailable`: large bodies of other
- *   requests use up the budget.
+ * @throws MailkeepError `unavailable`: large bodies of other requests use up the budget; while reading, `invalid_json`: the
+ *   client disconnected before the end.
  */
-export async function* streamBody(exchange: HttpExchange): AsyncGenerator<Buffer> {
+export function streamBody(exchange: HttpExchange): AsyncGenerator<Buffer> {
   const { req, bodyBudget } = exchange
   const isLarge = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY) > uncountedBodyBytes
   if (bodyBudget && isLarge) reserve(exchange, bodyBudget, streamReservationBytes, 'import')
+  return readStream(exchange)
+}
+
+async function* readStream(exchange: HttpExchange): AsyncGenerator<Buffer> {
+  const { req } = exchange
   exchange.streams = true
   sendContinue(exchange)
   try {
@@ -96,7 +101,7 @@ export async function* streamBody(exchange: HttpExchange): AsyncGenerator<Buffer
     // Discard the rest of the body, because the next request comes after it. Node does so itself only for unread bodies.
     exchange.streams = false
     exchange.awaitsBody = false
-    exchange.req.resume()
+    req.resume()
   }
 }
 

@@ -197,6 +197,28 @@ overHttp('the progress and the results of imports', (open) => {
     assert.equal((await call('GET', '/imports/999')).status, 404)
   })
 
+  test('count as long as their files are sent: one client has at most nine', async (t) => {
+    const opened = await openList(open, t)
+    const begin = async () => {
+      const req = upload(opened, { ...ndjson, accept: 'application/x-ndjson', expect: '100-continue' })
+      t.after(() => req.destroy())
+      req.on('error', () => {}).flushHeaders()
+      const [res] = await once(req, 'response')
+      return { req, res }
+    }
+    const begun = []
+    for (let n = 0; n < 9; n++) begun.push(await begin())
+    assert.deepEqual(new Set(begun.map(({ res }) => res.statusCode)), new Set([200]))
+    assert.equal((await begin()).res.statusCode, 503)
+    const { req, res } = begun[0]!
+    req.end()
+    assert.equal(await bodyOf(res), '')
+    await until(
+      async () => (await begin()).res.statusCode,
+      (status) => status === 200,
+    )
+  })
+
   test('are shown and stored a second after a row has come, before the file ends', async (t) => {
     const opened = await openList(open, t)
     for (const [headers, parts] of [
