@@ -4,7 +4,10 @@ const keptFromImports = 1 / 4
 /** What one client leaves to the others. It may send all its bodies slowly. */
 const keptFromOneClient = 1 / 4
 
-/** Memory for the bodies of all requests. A body counts until the answer, because its parsed form lives that long. */
+/**
+ * Memory for the bodies of all requests. A body counts until its answer is made, because its parsed form lives that long. An
+ * import that is answered row by row counts until its answer ends.
+ */
 export class BodyBudget {
   readonly #bytes: number
   #takenBytes = 0

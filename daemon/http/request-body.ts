@@ -14,7 +14,7 @@ export interface HttpExchange {
   streams?: boolean
   /** Whether the stream waits for the client to send more of the body. */
   awaitsBody?: boolean
-  /** The client that sends the request, as soon as its token is known. */
+  /** Id of the client that the token belongs to. Undefined until the token is checked, and on routes without a token. */
   clientId?: number
   /** Budget of request bodies. Undefined in a host's own server. */
   readonly bodyBudget?: BodyBudget
