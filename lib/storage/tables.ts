@@ -98,8 +98,15 @@ export interface Tables extends SendingTables {
     type: string
     /** The contact whose personal data is in the body. */
     contact_id: number | null
-    /** The exact JSON text that is sent. */
+    /** Text of the contact, when many events of a change share it. The body then has `"contact":{}`. */
+    shared_contact_id: number | null
+    /** The exact JSON text that is sent. Empty once it is erased. */
     body: string
+  }
+  mailkeep_shared_contact: {
+    id: Generated<number>
+    /** The contact as JSON. */
+    document: string
   }
   mailkeep_delivery: Owned & {
     endpoint_id: number

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import type { Context } from '../context.ts'
 import { readJson } from '../json.ts'
 import { int, ints, statement } from '../storage/statement.ts'
+import { wholeBody } from './queries.ts'
 import { type EndpointDelivery, endpointDeliveryFrom } from './schema.ts'
 
 /** A delivery with what it sends. */
@@ -16,8 +17,8 @@ const eventsPerBatch = 10
 
 const listEvents = statement.all({ contact_id: int, after: int, limit: int }, (db, p) =>
   db
-    .selectFrom('mailkeep_event')
-    .select(['id', 'type', 'body'])
+    .selectFrom('mailkeep_event as e')
+    .select(['id', 'type', wholeBody.as('body')])
     .where('contact_id', '=', p.contact_id)
     .where('id', '>', p.after)
     .orderBy('id')

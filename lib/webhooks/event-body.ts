@@ -67,9 +67,56 @@ function rejectNonJsonNumbers(): Replacer {
 export function bodyOf(id: string, type: EventType, created_at: string, data: object): string {
   const body = stringify({ id, type, created_at, data })
   if (Buffer.byteLength(body) <= inputLimits.eventBytes) return body
-  for (const smaller of hasContact(data) ? withoutLargeFields(data) : []) {
-    const short = stringify({ id, type, created_at, data: smaller })
+  for (const smaller of hasContact(data) ? withoutLargeFields(data.contact) : []) {
+    const short = stringify({ id, type, created_at, data: { ...data, ...smaller } })
     if (Buffer.byteLength(short) <= inputLimits.eventBytes) return short
+  }
+  throw tooLarge()
+}
+
+/** The JSON text of a contact that several events share, and the fields that it leaves out. */
+export interface ContactText {
+  readonly text: string
+  readonly bytes: number
+  readonly truncated?: readonly string[]
+}
+
+/** Returns the texts of a contact, whole and without its large fields. */
+export function contactTexts(contact: object): ContactText[] {
+  return [{ contact }, ...withoutLargeFields(contact)].map(({ contact, ...more }) => {
+    const text = JSON.stringify(contact)
+    return { text, bytes: Buffer.byteLength(text), ...more }
+  })
+}
+
+/**
+ * Where the body of an event has the contact that it shares. No other part of the body can have this text: it has no fields
+ * of the host, and JSON escapes the quotes in names.
+ */
+export const contactPlace = '"contact":{}'
+
+/**
+ * Same as `bodyOf`, for an event that shares its contact.
+ *
+ * @param contacts The texts of the contact, the largest first.
+ * @returns The body with `contactPlace`, and the text that belongs there.
+ */
+export function bodyWithoutContact(
+  id: string,
+  type: EventType,
+  created_at: string,
+  data: object,
+  contacts: readonly ContactText[],
+): { readonly body: string; readonly contact: ContactText } {
+  for (const contact of contacts) {
+    const { truncated } = contact
+    const body = JSON.stringify({
+      id,
+      type,
+      created_at,
+      data: { ...data, contact: {}, ...(truncated && { truncated }) },
+    })
+    if (Buffer.byteLength(body) - '{}'.length + contact.bytes <= inputLimits.eventBytes) return { body, contact }
   }
   throw tooLarge()
 }
@@ -87,11 +134,12 @@ interface ContactData {
   contact: object
 }
 
-function hasContact(data: object): data is ContactData {
+export function hasContact(data: object): data is ContactData {
   return 'contact' in data && typeof data.contact === 'object' && data.contact !== null
 }
 
-function* withoutLargeFields(data: ContactData): Generator<object> {
+/** Returns the fields of `data` with a smaller contact each time. */
+function* withoutLargeFields(contact: object): Generator<ContactData & { readonly truncated: readonly string[] }> {
   const empty: Record<string, unknown> = {}
   for (const [field, value] of [
     ['extra_attributes', {}],
@@ -100,6 +148,6 @@ function* withoutLargeFields(data: ContactData): Generator<object> {
     ['topics', []],
   ] as const) {
     empty[field] = value
-    yield { ...data, contact: { ...data.contact, ...empty }, truncated: Object.keys(empty) }
+    yield { contact: { ...contact, ...empty }, truncated: Object.keys(empty) }
   }
 }

@@ -81,13 +81,14 @@ function subscribedEndpoints(
       and (${dialect.contains(sql.ref('events'), p.quoted)} or ${dialect.contains(sql.ref('events'), p.quoted_all)})`
 }
 
-const newEvent = { uuid: text, contact_id: nullable(int), body: text }
+const newEvent = { uuid: text, contact_id: nullable(int), shared_contact_id: nullable(int), body: text }
+export type NewEvent = Values<typeof newEvent>
 
 export const insertEvents = statement.all(
   { client_id: int, type: text, created_at: time, events: rows(newEvent) },
   (_, p, dialect) => sql<{ id: number }>`
-    insert into mailkeep_event (client_id, uuid, type, contact_id, body, created_at)
-    select ${p.client_id}, item.uuid, ${p.type}, item.contact_id, item.body, ${p.created_at}
+    insert into mailkeep_event (client_id, uuid, type, contact_id, shared_contact_id, body, created_at)
+    select ${p.client_id}, item.uuid, ${p.type}, item.contact_id, item.shared_contact_id, item.body, ${p.created_at}
     from ${dialect.unnestRows(p.events, newEvent)} returning id`,
 )
 

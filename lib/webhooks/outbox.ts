@@ -3,9 +3,10 @@ import { distinct, groupBy } from '../collections.ts'
 import { type Context, now, type RaisedEvent, type Tx } from '../context.ts'
 import { isRecord } from '../parse.ts'
 import type { Timestamp } from '../time.ts'
-import { bodyOf } from './event-body.ts'
+import { bodyOf, bodyWithoutContact } from './event-body.ts'
 import * as queries from './outbox-queries.ts'
 import { allEvents, type EndpointKind, type EventType } from './schema.ts'
+import { SharedContacts } from './shared-contacts.ts'
 
 /** An endpoint that gets an event. */
 interface Addressee {
@@ -42,10 +43,7 @@ export function countSubscribed(endpoints: EventEndpoints, type: EventType): num
 
 const maxRowsPerInsert = 1000
 
-/**
- * A statement inserts events up to this size. Each event has the whole contact, so that those of 500 new tags may have
- * 30 MB. In one statement they would block the process for seconds.
- */
+/** A statement inserts events up to this size. Larger ones would block the process for seconds. */
 const maxCharactersPerInsert = 2 ** 19
 
 /**
@@ -183,14 +181,15 @@ function shownContact(data: object): number | undefined {
   return Number.isSafeInteger(id) ? (id as number) : undefined
 }
 
-/** Same as `raiseTo`, for many events in a few statements for each type. */
+/** Same as `raiseTo`, for many events in a few statements for each type. They share the contacts that many of them show. */
 export async function raiseAllTo(
   tx: Tx,
   endpoints: EventEndpoints,
   occurrences: readonly TypedOccurrence[],
 ): Promise<void> {
+  const shared = new SharedContacts(occurrences)
   for (const [type, ofType] of groupBy(occurrences, (occurrence) => occurrence.type)) {
-    await raiseAllOfType(tx, endpoints, type, ofType)
+    await raiseAllOfType(tx, endpoints, type, ofType, shared)
   }
 }
 
@@ -199,6 +198,7 @@ async function raiseAllOfType(
   endpoints: EventEndpoints,
   type: EventType,
   occurrences: readonly Occurrence[],
+  shared: SharedContacts,
 ): Promise<void> {
   const created_at = now(tx)
   for (const { data } of occurrences) report(tx, type, created_at, data)
@@ -206,18 +206,26 @@ async function raiseAllOfType(
   if (subscribed.length === 0) return
   for (let at = 0; at < occurrences.length; ) {
     if (at > 0) await tx.transaction.pause()
-    const events: { uuid: string; contact_id: number | null; body: string }[] = []
+    const events: queries.NewEvent[] = []
     for (let characters = 0; at < occurrences.length && characters < maxCharactersPerInsert; at++) {
       const { data, contactId } = occurrences[at]!
-      const uuid = randomUUID()
-      const body = bodyOf(uuid, type, created_at, data)
-      events.push({ uuid, contact_id: contactId, body })
-      characters += body.length
+      const event = await eventOf(tx, type, created_at, data, shared)
+      events.push({ ...event, contact_id: contactId })
+      characters += event.body.length
     }
     const recorded = await queries.insertEvents(tx, { client_id: tx.clientId, type, created_at, events })
     const eventIds = recorded.map(({ id }) => id)
     await insertDeliveries(tx, type, created_at, eventIds, subscribed)
   }
+}
+
+/** Returns the columns of an event that its data determine. */
+async function eventOf(tx: Tx, type: EventType, created_at: Timestamp, data: object, shared: SharedContacts) {
+  const uuid = randomUUID()
+  const texts = shared.textsOf(data)
+  if (!texts) return { uuid, body: bodyOf(uuid, type, created_at, data), shared_contact_id: null }
+  const { body, contact } = bodyWithoutContact(uuid, type, created_at, data, texts)
+  return { uuid, body, shared_contact_id: await shared.idOf(tx, contact) }
 }
 
 /**

@@ -1,14 +1,21 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { int, ints, nullable, statement, text, time, word } from '../storage/statement.ts'
 import type { Timestamp } from '../time.ts'
+import { contactPlace } from './event-body.ts'
+
+/** An event's body, with the contact that it shares with other events. */
+export const wholeBody = sql<string>`case when e.shared_contact_id is null then e.body else replace(e.body,
+  ${sql.lit(contactPlace)}, '"contact":' || (select document from mailkeep_shared_contact where id = e.shared_contact_id)) end`
 
 /**
- * An event's body. It is empty once the contact is erased, even before the background deletion clears the column. A contact
+ * A text of an event. It is empty once the contact is erased, even before the background deletion clears the column. A contact
  * that was merged is not erased: a stored job moves its events.
  */
-export const bodyUnlessErased = sql<string>`case when e.contact_id is null
+const unlessErased = (text: RawBuilder<string>) => sql<string>`case when e.contact_id is null
   or exists (select 1 from mailkeep_contact where id = e.contact_id)
-  or exists (select 1 from mailkeep_merged_contact where contact_id = e.contact_id) then e.body else '' end`
+  or exists (select 1 from mailkeep_merged_contact where contact_id = e.contact_id) then ${text} else '' end`
+
+export const bodyUnlessErased = unlessErased(wholeBody)
 
 const endpointKey = { client_id: int, id: int }
 
@@ -214,7 +221,7 @@ const recoverable = { endpoint_id: int, since: time, after_id: int, until: time 
 const areRecoverable = (p: { [K in keyof typeof recoverable]: unknown }) => sql`
   mailkeep_delivery as d join mailkeep_event as e on e.id = d.event_id
   where d.endpoint_id = ${p.endpoint_id} and d.status in ('failed', 'held')
-    and (d.ended_at, d.id) > (${p.since}, ${p.after_id}) and d.ended_at <= ${p.until} and ${bodyUnlessErased} <> ''`
+    and (d.ended_at, d.id) > (${p.since}, ${p.after_id}) and d.ended_at <= ${p.until} and ${unlessErased(sql`e.body`)} <> ''`
 
 export const countRecoverable = statement(
   recoverable,

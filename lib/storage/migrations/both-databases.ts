@@ -182,9 +182,22 @@ const names: Migration = {
   ],
 }
 
+/** The contact of many events, stored once. */
+function sharedContactsMigration({ id, int, end }: Pick<Words, 'id' | 'int' | 'end'>): Migration {
+  return {
+    name: '029-shared-contacts',
+    statements: [
+      `create table mailkeep_shared_contact (${id}, document text not null)${end}`,
+      `alter table mailkeep_event add column shared_contact_id ${int}`,
+      `create index mailkeep_event_shared on mailkeep_event (shared_contact_id) where shared_contact_id is not null`,
+    ],
+  }
+}
+
 /** The last migrations, which differ in their words only. */
 export function lastMigrations(words: Pick<Words, 'id' | 'int' | 'time' | 'end'>): readonly Migration[] {
-  return [segmentFilters, pastChangesMigration(words), movedSteps, listVersions, addressKeys, names]
+  const tables = [pastChangesMigration(words), movedSteps, listVersions]
+  return [segmentFilters, ...tables, addressKeys, names, sharedContactsMigration(words)]
 }
 
 /** The counts of deliveries that no series contains yet. */
