@@ -1,6 +1,7 @@
-import type { ServerResponse } from 'node:http'
 import { MailkeepError } from '../../lib/index.ts'
 import { ClientTurns } from '../../lib/internal.ts'
+import type { HttpExchange } from './request-body.ts'
+import { SharedMemory } from './shared-memory.ts'
 
 /** Answers up to this size do not count, so that small requests still work while large answers use up the budget. */
 const smallAnswerBytes = 16 * 1024
@@ -15,15 +16,18 @@ const maxBuildingPerClient = 12
 const maxWaitingBuilds = 1000
 const maxWaitingBuildsPerClient = 750
 
+type Answering = Pick<HttpExchange, 'res' | 'clientId'>
+
 /** Memory for all answers that are built but not yet accepted by their sockets. */
 export class AnswerBudget {
-  #leftBytes: number
+  readonly #memory: SharedMemory
   readonly #minFreeBytes: number
   readonly #builds = new ClientTurns({ ofClient: maxBuildingPerClient, inAll: maxBuilding })
-  readonly #waiting = new Set<() => void>()
+  /** The streams that wait for room, by client. A function wakes its stream. */
+  readonly #waiting = new Map<number | undefined, Set<() => void>>()
 
   constructor(bytes: number) {
-    this.#leftBytes = bytes
+    this.#memory = new SharedMemory(bytes)
     this.#minFreeBytes = bytes / 16
   }
 
@@ -32,14 +36,14 @@ export class AnswerBudget {
    *
    * @throws MailkeepError `unavailable`: the budget is used up, or too many requests wait.
    */
-  async build<T>(res: ServerResponse, clientId: number, make: () => Promise<T>): Promise<T> {
+  async build<T>({ res, clientId }: Answering, make: () => Promise<T>): Promise<T> {
     const { waiting } = this.#builds
-    if (waiting >= maxWaitingBuilds || this.#builds.waitingOf(clientId) >= maxWaitingBuildsPerClient) {
+    if (waiting >= maxWaitingBuilds || this.#builds.waitingOf(clientId!) >= maxWaitingBuildsPerClient) {
       throw answersOverloaded()
     }
-    const end = await this.#builds.begin(clientId)
+    const end = await this.#builds.begin(clientId!)
     try {
-      if (res.destroyed || !this.hasRoom) throw answersOverloaded()
+      if (res.destroyed || !this.hasRoom(clientId)) throw answersOverloaded()
       return await make()
     } finally {
       end()
@@ -51,44 +55,45 @@ export class AnswerBudget {
    *
    * @returns Whether the answer fits the budget.
    */
-  take(bytes: number, res: ServerResponse): boolean {
+  take({ res, clientId }: Answering, bytes: number): boolean {
     if (bytes <= smallAnswerBytes) return true
-    if (this.#leftBytes < bytes) return false
-    this.reserve(bytes)
-    res.once('close', () => this.release(bytes))
+    if (this.#memory.leftFor(clientId) < bytes) return false
+    this.reserve(clientId, bytes)
+    res.once('close', () => this.release(clientId, bytes))
     return true
   }
 
   /** Whether enough is left for an answer of unknown size. */
-  get hasRoom(): boolean {
-    return this.#leftBytes >= this.#minFreeBytes
+  hasRoom(clientId: number | undefined): boolean {
+    return this.#memory.leftFor(clientId) >= this.#minFreeBytes
   }
 
-  /** Resolves when there is room, or when the response is closed. Wakes one waiter at a time, in FIFO order. */
-  async waitForRoom(res: ServerResponse): Promise<void> {
-    while (!this.hasRoom && !res.destroyed) {
+  /** Resolves when there is room, or when the response is closed. The streams of a client are woken in FIFO order. */
+  async waitForRoom({ res, clientId }: Answering): Promise<void> {
+    while (!this.hasRoom(clientId) && !res.destroyed) {
       await new Promise<void>((resolve) => {
+        const streams = this.#waiting.get(clientId) ?? new Set()
         const wake = () => {
-          this.#waiting.delete(wake)
+          streams.delete(wake)
+          if (streams.size === 0) this.#waiting.delete(clientId)
           res.off('close', wake)
           resolve()
         }
-        this.#waiting.add(wake)
+        this.#waiting.set(clientId, streams.add(wake))
         res.once('close', wake)
       })
     }
   }
 
   /** Reserves bytes for a chunk in memory. The sum may exceed the budget. */
-  reserve(bytes: number): void {
-    this.release(-bytes)
+  reserve(clientId: number | undefined, bytes: number): void {
+    this.#memory.take(clientId, bytes)
   }
 
-  /** Releases bytes. If there is room, wakes the next waiting stream. */
-  release(bytes: number): void {
-    this.#leftBytes += bytes
-    const [next] = this.#waiting
-    if (this.hasRoom) next?.()
+  /** Releases bytes. Wakes the next waiting stream of each client that has room. */
+  release(clientId: number | undefined, bytes: number): void {
+    this.#memory.take(clientId, -bytes)
+    for (const [waitingId, [wake]] of [...this.#waiting]) if (this.hasRoom(waitingId)) wake!()
   }
 }
 

@@ -5,11 +5,11 @@ import { type Logger, MailkeepError } from '../../lib/index.ts'
 import { refuse } from '../api/encode.ts'
 import type { ApiRequest, ApiResponse, Respond } from '../api/index.ts'
 import { type AnswerBudget, answersOverloaded } from './answer-budget.ts'
-import type { BodyBudget } from './body-budget.ts'
 import { answerBroken, brokenAnswer } from './broken-request.ts'
 import { Pipeline, type WaitingRequests } from './pipeline.ts'
 import { type HttpExchange, isUnread, readBody, releaseBody, streamBody } from './request-body.ts'
 import { type SendLimits, send } from './send.ts'
+import type { SharedMemory } from './shared-memory.ts'
 
 export interface RequestLimits extends SendLimits {
   /** Maximum number of headers of one request. */
@@ -38,7 +38,7 @@ export interface ServerState {
   readonly awaitingContinue: WeakSet<IncomingMessage>
   readonly pipelines: WeakMap<Socket, Pipeline>
   readonly waiting: WaitingRequests
-  readonly bodyBudget: BodyBudget
+  readonly bodyMemory: SharedMemory
   readonly answerBudget: AnswerBudget
   /** Requests wait for it. */
   opening: Promise<unknown> | undefined
@@ -56,8 +56,8 @@ type Handler = (req: DaemonRequest, res: ServerResponse) => void
 /** Middleware: continues when it is the request's turn on its connection. */
 export function takeTurn(state: ServerState): Middleware {
   return (req, res, next) => {
-    const { pipelines, awaitingContinue, bodyBudget, answerBudget } = state
-    const exchange: HttpExchange = { req, res, awaitsContinue: awaitingContinue.has(req), bodyBudget, answerBudget }
+    const { pipelines, awaitingContinue, bodyMemory, answerBudget } = state
+    const exchange: HttpExchange = { req, res, awaitsContinue: awaitingContinue.has(req), bodyMemory, answerBudget }
     req.exchange = exchange
     let pipeline = pipelines.get(req.socket)
     if (!pipeline) {
@@ -143,7 +143,7 @@ async function reply(state: ServerState, exchange: HttpExchange, answer: Respond
     identify: (clientId) => {
       exchange.clientId = clientId
     },
-    buildLarge: (make) => state.answerBudget.build(exchange.res, exchange.clientId!, make),
+    buildLarge: (make) => state.answerBudget.build(exchange, make),
   }
   const release = () => releaseBody(exchange)
   const answered = await answer(request).catch((error: unknown) => {
@@ -179,16 +179,16 @@ async function reply(state: ServerState, exchange: HttpExchange, answer: Respond
 /** @returns The answer, or 503 when it does not fit the budget. A change that the answer reports stays committed. */
 async function withinBudget(
   { answerBudget }: ServerState,
-  { res }: HttpExchange,
+  exchange: HttpExchange,
   request: ApiRequest,
   response: ApiResponse,
 ): Promise<ApiResponse> {
   const { body, bytes, stream, route, headers } = response
   const fits = stream
-    ? answerBudget.hasRoom
+    ? answerBudget.hasRoom(exchange.clientId)
     : body === undefined ||
       bytes !== undefined ||
-      answerBudget.take(Number(headers['Content-Length'] ?? Buffer.byteLength(body)), res)
+      answerBudget.take(exchange, Number(headers['Content-Length'] ?? Buffer.byteLength(body)))
   if (fits) return response
   await stream?.[Symbol.asyncIterator]().return?.()
   return refuse(request, answersOverloaded(), route)

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { MailkeepError } from '../../lib/index.ts'
 import { BlockingQueue, ByteCollector } from '../../lib/internal.ts'
 import type { AnswerBudget } from './answer-budget.ts'
-import type { BodyBudget } from './body-budget.ts'
+import type { SharedMemory } from './shared-memory.ts'
 
 /** A request and its answer on one connection. */
 export interface HttpExchange {
@@ -16,15 +16,18 @@ export interface HttpExchange {
   awaitsBody?: boolean
   /** Id of the client that the token belongs to. Undefined until the token is checked, and on routes without a token. */
   clientId?: number
-  /** Budget of request bodies. Undefined in a host's own server. */
-  readonly bodyBudget?: BodyBudget
-  /** Bytes reserved in that budget. */
+  /**
+   * Memory for request bodies. A body counts until its answer is made, because its parsed form lives that long. An import
+   * that is answered row by row counts until its answer ends. Undefined in a host's own server.
+   */
+  readonly bodyMemory?: SharedMemory
+  /** Bytes reserved in it. */
   reservedBytes?: number
   /** Budget of answers. Undefined in a host's own server. */
   readonly answerBudget?: AnswerBudget
 }
 
-/** Bodies up to this size do not count, so that small requests still work while large bodies use up the budget. */
+/** Bodies up to this size do not count, so that small requests still work while large bodies use up the memory. */
 const uncountedBodyBytes = 16 * 1024
 
 /**
@@ -32,14 +35,14 @@ const uncountedBodyBytes = 16 * 1024
  *
  * @param limit Maximum bytes. A larger declared length is refused before the first byte is read.
  * @throws MailkeepError `body_too_large`; `invalid_json`: the client disconnected before the end; `unavailable`: large
- *   bodies of other requests use up the budget.
+ *   bodies of other requests use up the memory.
  */
 export async function readBody(exchange: HttpExchange, limit: number): Promise<Buffer> {
-  const { req, bodyBudget } = exchange
+  const { req, bodyMemory } = exchange
   const length = req.headers['content-length'] ?? null
   if (Number(length) > limit) throw tooLarge(limit)
   const bytes = length === null ? limit : Number(length)
-  if (bodyBudget && bytes > uncountedBodyBytes) reserve(exchange, bodyBudget, bytes, 'body')
+  if (bodyMemory && bytes > uncountedBodyBytes) reserve(exchange, bodyMemory, bytes)
   const body = await receive(exchange, limit)
   await turnForBody(body)
   return body
@@ -55,31 +58,34 @@ export async function turnForBody({ length }: Uint8Array): Promise<void> {
   if (length > uncountedBodyBytes) await largeBodies.turn(length / maxBytesPerGroup)
 }
 
-function reserve(exchange: HttpExchange, budget: BodyBudget, bytes: number, kind: 'body' | 'import'): void {
-  if (budget.leftFor(exchange.clientId, kind) < bytes)
+function reserve(exchange: HttpExchange, memory: SharedMemory, bytes: number, part?: number): void {
+  if (memory.leftFor(exchange.clientId, part) < bytes)
     throw new MailkeepError('unavailable', 'Too many large request bodies are being received: try again shortly.')
-  budget.take(exchange.clientId, bytes)
+  memory.take(exchange.clientId, bytes)
   exchange.reservedBytes = (exchange.reservedBytes ?? 0) + bytes
 }
 
-/** Releases the bytes that the request has reserved in the budget. */
-export function releaseBody({ bodyBudget, clientId, reservedBytes = 0 }: HttpExchange): void {
-  if (reservedBytes > 0) bodyBudget!.take(clientId, -reservedBytes)
+/** Releases the bytes that the request has reserved. */
+export function releaseBody({ bodyMemory, clientId, reservedBytes = 0 }: HttpExchange): void {
+  if (reservedBytes > 0) bodyMemory!.take(clientId, -reservedBytes)
 }
 
 /** Memory that an import needs: the rows of one batch and the chunk that is being read. */
 const streamReservationBytes = 4 * 1024 * 1024
 
+/** Imports leave the rest to other bodies, because one may last as long as its file is long. */
+const partOfImports = 3 / 4
+
 /**
  * Reads a request's body as a stream with back-pressure. There is no limit of length or total time.
  *
- * @throws MailkeepError `unavailable`: large bodies of other requests use up the budget; while reading, `invalid_json`: the
+ * @throws MailkeepError `unavailable`: large bodies of other requests use up the memory; while reading, `invalid_json`: the
  *   client disconnected before the end.
  */
 export function streamBody(exchange: HttpExchange): AsyncGenerator<Buffer> {
-  const { req, bodyBudget } = exchange
+  const { req, bodyMemory } = exchange
   const isLarge = Number(req.headers['content-length'] ?? Number.POSITIVE_INFINITY) > uncountedBodyBytes
-  if (bodyBudget && isLarge) reserve(exchange, bodyBudget, streamReservationBytes, 'import')
+  if (bodyMemory && isLarge) reserve(exchange, bodyMemory, streamReservationBytes, partOfImports)
   return readStream(exchange)
 }
 

@@ -41,7 +41,7 @@ export function send(
     // The answer to an import begins while the client is still sending the file.
     if (isUnread(exchange)) res.flushHeaders()
     const end = () => (mustDrain && isUnread(exchange) ? drain(exchange, limits) : res.end())
-    sendStream(res, stream, exchange.answerBudget ?? unlimitedBudget, end).catch(() => cutOff(exchange))
+    sendStream(exchange, stream, end).catch(() => cutOff(exchange))
     return
   }
   if (text !== undefined && bytes) res.write(text)
@@ -71,38 +71,38 @@ export function cutOff({ req, res }: HttpExchange): void {
 const unlimitedBudget = new AnswerBudget(Number.MAX_SAFE_INTEGER)
 
 /** Produces a chunk only after the socket has accepted the previous one. A client that does not read costs one chunk. */
-async function sendStream(
-  res: ServerResponse,
-  stream: AsyncIterable<string>,
-  budget: AnswerBudget,
-  end: () => void,
-): Promise<void> {
+async function sendStream(exchange: HttpExchange, stream: AsyncIterable<string>, end: () => void): Promise<void> {
+  const { res, clientId, answerBudget = unlimitedBudget } = exchange
   const chunks = stream[Symbol.asyncIterator]()
   const write = Object.hasOwn(res, 'write') ? writeThroughMiddleware(res) : (text: string) => writeAndWait(res, text)
   try {
     while (!res.destroyed) {
-      await budget.waitForRoom(res)
+      await answerBudget.waitForRoom(exchange)
       const { done, value } = await chunks.next()
       if (done) {
         end()
         return
       }
-      await sendChunk(write, value, budget)
+      await sendChunk(exchange, value, write)
     }
   } finally {
-    budget.release(0) // wakes the next stream that waits, even if this one reserved nothing
+    answerBudget.release(clientId, 0) // wakes the next stream that waits, even if this one reserved nothing
     await chunks.return?.()
   }
 }
 
-async function sendChunk(write: (text: string) => Promise<void>, text: string, budget: AnswerBudget): Promise<void> {
+async function sendChunk(
+  { clientId, answerBudget = unlimitedBudget }: HttpExchange,
+  text: string,
+  write: (text: string) => Promise<void>,
+): Promise<void> {
   if (text === '') return
   const bytes = Buffer.byteLength(text)
-  budget.reserve(bytes)
+  answerBudget.reserve(clientId, bytes)
   try {
     await write(text)
   } finally {
-    budget.release(bytes)
+    answerBudget.release(clientId, bytes)
   }
 }
 

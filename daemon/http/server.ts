@@ -10,7 +10,6 @@ import { nothingHere } from '../api/errors.ts'
 import type { Respond, Surfaces } from '../api/index.ts'
 import { readTarget } from '../api/target.ts'
 import { AnswerBudget } from './answer-budget.ts'
-import { BodyBudget } from './body-budget.ts'
 import { brokenAnswer, sendRaw } from './broken-request.ts'
 import {
   answerWith,
@@ -23,6 +22,7 @@ import {
 } from './middleware.ts'
 import type { Pipeline } from './pipeline.ts'
 import { cutOff, defaultSendLimits } from './send.ts'
+import { SharedMemory } from './shared-memory.ts'
 
 export interface ServerLimits extends RequestLimits {
   /** Maximum size of all headers of one request. */
@@ -116,7 +116,7 @@ export async function listen({
     awaitingContinue: new WeakSet(),
     pipelines: new WeakMap(),
     waiting: { count: 0, max: limits.waitingRequests },
-    bodyBudget: new BodyBudget(limits.bodiesBytes),
+    bodyMemory: new SharedMemory(limits.bodiesBytes),
     answerBudget: new AnswerBudget(limits.answersBytes),
     opening: ready,
     closing: undefined,
