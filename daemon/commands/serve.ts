@@ -39,7 +39,7 @@ async function serveTogether({ config, logger, print, stopped, fork, listenFd, o
   const port = listenFd === undefined ? await requireFreePort(addressOf(config)) : config.port
   const group = new ProcessGroup((number, creates) => fork!(number, port, creates), logger)
   onExit!(() => group.kill())
-  const crashed = listenFd === undefined ? new Promise<never>(() => {}) : group.allEnded().then(refuseToGoOn)
+  const crashed = listenFd === undefined ? new Promise<never>(() => {}) : group.allCrashed().then(refuseToGoOn)
   crashed.catch(() => {}) // the start of the first process reports its own error
   const stopping = stopped.then(() => group.stop())
   const report = await group.start()

@@ -1,4 +1,5 @@
 import type { Worker } from 'node:cluster'
+import { EventEmitter, once } from 'node:events'
 import type { Logger } from '../../lib/index.ts'
 import { CliError } from '../cli-error.ts'
 import { metricFamily } from '../metrics.ts'
@@ -39,7 +40,8 @@ export class ProcessGroup {
   #collecting: Promise<string> | undefined
   #isStopping = false
   #hasFailed = false
-  #onLastEnd = () => {}
+  /** What the end of the last process that ran was. */
+  readonly #ends = new EventEmitter<{ stopped: []; crashed: [] }>()
 
   constructor(fork: (number: number, creates: boolean) => Worker, logger: Logger) {
     this.#fork = fork
@@ -70,17 +72,15 @@ export class ProcessGroup {
   async stop(): Promise<void> {
     this.#isStopping = true
     for (const timer of this.#restarts) clearTimeout(timer)
-    const ended = this.allEnded()
+    const ended = once(this.#ends, 'stopped')
     for (const { worker } of this.#running.values()) send(worker, { kind: 'stop' })
     if (this.#running.size > 0) await ended
     if (this.#hasFailed) throw new CliError('A process ended with an error while it stopped: see the log.')
   }
 
-  /** Resolves when no process runs. Only the last promise that was asked for does. */
-  allEnded(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#onLastEnd = resolve
-    })
+  /** Resolves when no process runs any more, although nobody stopped them. */
+  async allCrashed(): Promise<void> {
+    await once(this.#ends, 'crashed')
   }
 
   /** Ends all processes at once. */
@@ -121,7 +121,7 @@ export class ProcessGroup {
         const wasStable = performance.now() - startedMs > stableMs
         this.#restart(number, { code, signal }, wasStable ? 0 : failures)
       }
-      if (this.#running.size === 0) this.#onLastEnd()
+      if (this.#running.size === 0) this.#ends.emit(this.#isStopping ? 'stopped' : 'crashed')
     })
     if (this.#isStopping) send(worker, { kind: 'stop' })
   }
