@@ -91,7 +91,7 @@ async function claimOfNewsletter(
     (most) => queries.listDueOfNewsletter(tx, { ...due, limit: most }, filters),
     (row) => isPassedOver(row, inFlight),
   )
-  const { claimed, skipped } = await claimOrSkip(tx, campaign, rows, limit, inFlight, envelope)
+  const { claimed, skipped } = await claimOrSkip(tx, rows, { campaign, envelope, limit, inFlight })
   if (skipped.length > 0) await addCounts(tx, campaign.id, { skipped: skipped.length })
   return { claimed, hasChanged: skipped.length > 0 }
 }
@@ -103,16 +103,20 @@ async function requiredMemberships(tx: Tx, started: StartedAudience) {
   return { lists, topics, segment_lists, segment_topics }
 }
 
-/** Claims at most `limit` of these messages. Skips those that must not be sent. */
-async function claimOrSkip(
-  tx: Tx,
-  campaign: Campaign,
-  rows: readonly queries.DueMessage[],
-  limit: number,
-  inFlight: TasksInFlight,
-  envelope: Envelope,
-  versions: ReadonlyMap<number, number> = new Map(),
-) {
+/** What the messages of a campaign are claimed for. */
+interface ClaimTerms {
+  readonly campaign: Campaign
+  readonly envelope: Envelope
+  /** Maximum messages to claim. */
+  readonly limit: number
+  readonly inFlight: TasksInFlight
+  /** The versions of the steps of a sequence, by their id. */
+  readonly versions?: ReadonlyMap<number, number>
+}
+
+/** Claims messages. Skips those that must not be sent. */
+async function claimOrSkip(tx: Tx, rows: readonly queries.DueMessage[], terms: ClaimTerms) {
+  const { campaign, envelope, limit, inFlight, versions } = terms
   const free = rows.filter(({ id }) => !inFlight.has(id)) // a clock change may have ended a lease of this process
   const skipped: queries.DueMessage[] = []
   let ready: queries.DueMessage[] = []
@@ -137,7 +141,7 @@ async function claimOrSkip(
     )
   const claimed = taken.map((row): ClaimedMessage => {
     const { id, uuid, step_id: stepId, attempts } = row
-    const version = stepId === null ? 0 : (versions.get(stepId) ?? 0)
+    const version = stepId === null ? 0 : (versions?.get(stepId) ?? 0)
     return { id, uuid, campaign, stepId, version, attempt: attempts + 1, claim, contact: recipientOf(row), envelope }
   })
   return { claimed, skipped }
@@ -184,7 +188,7 @@ async function claimOfSequence(
     (most) => queries.listDueOfSequence(tx, { ...due, limit: most }),
     (row) => isPassedOver(row, inFlight),
   )
-  const { claimed, skipped } = await claimOrSkip(tx, campaign, retries, limit, inFlight, envelope, versions)
+  const { claimed, skipped } = await claimOrSkip(tx, retries, { campaign, envelope, limit, inFlight, versions })
   for (const { id: messageId, step_id, contact_id } of skipped) {
     if (contact_id === null) continue
     await advance(tx, { sequenceId: campaign.id, contactId: contact_id, stepId: step_id!, messageId, isSent: false })
