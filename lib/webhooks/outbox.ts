@@ -254,6 +254,7 @@ async function insertDeliveries(
       deliveries.push({ uuid: randomUUID(), event_id, endpoint_id, kind, status: active ? 'pending' : 'held' })
       if (deliveries.length < maxRowsPerInsert) continue
       await queries.insertDeliveries(tx, { ...fixed, deliveries })
+      await tx.transaction.pause()
       deliveries = []
     }
   }

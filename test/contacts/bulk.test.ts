@@ -408,3 +408,19 @@ onSharedDatabases('the events of large contacts of a batch', (open) => {
     assert.equal(await opened.count('mailkeep_event'), inputs.length)
   })
 })
+
+onSharedDatabases('the deliveries of many tags that one contact gets', (open) => {
+  test('are stored in batches, and other work runs in between', async (t) => {
+    const opened = await open(t)
+    const { acme } = opened
+    for (let n = 0; n < 40; n++) await addEndpoint(opened, `https://receiver.example/${n}`, 'contact.tagged')
+    const { contact } = await acme.contacts.upsert({ email: 'ada@example.org' })
+    const turn = countTurns(t)
+    await new Promise(setImmediate)
+    const before = turn()
+    await acme.contacts.tag(contact.id, { tags: Array.from({ length: 500 }, (_, n) => `tag ${n}`) })
+    const turns = turn() - before
+    assert.ok(turns >= 20, `${turns}`)
+    assert.equal(await opened.count('mailkeep_delivery'), 20_000)
+  })
+})
