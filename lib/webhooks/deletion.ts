@@ -5,7 +5,7 @@ import { enqueue, type JobHandlers } from '../jobs/operations.ts'
 import { deleteFinal, deleteOldest } from '../jobs/retention.ts'
 import { ints, statement, text, time } from '../storage/statement.ts'
 import { dayMs } from '../time.ts'
-import { deleteContactsWithoutEvent } from './shared-contacts.ts'
+import { deleteContactsWithoutEvent, type Sharing } from './shared-contacts.ts'
 
 export const clearEndpoint = 'clear endpoint'
 
@@ -24,16 +24,12 @@ function deleteDeliveries(where: (p: BatchSlots) => RawBuilder<unknown>): BatchS
 }
 
 async function deleteEventsWithoutDelivery(tx: Tx, events: { ids: readonly number[] }): Promise<void> {
-  const deleted = await deleteEvents(tx, events)
-  await deleteContactsWithoutEvent(
-    tx,
-    deleted.map(({ shared_contact_id }) => shared_contact_id),
-  )
+  await deleteContactsWithoutEvent(tx, await deleteEvents(tx, events))
 }
 
 const deleteEvents = statement.all(
   { ids: ints },
-  (_, p, dialect) => sql<{ shared_contact_id: number | null }>`delete from mailkeep_event
+  (_, p, dialect) => sql<Sharing>`delete from mailkeep_event
     where ${dialect.inList(sql.ref('id'), p.ids)}
       and not exists (select 1 from mailkeep_delivery where event_id = mailkeep_event.id) returning shared_contact_id`,
 )
@@ -49,11 +45,6 @@ export const deleteWebhooksOfClient: readonly BatchStep[] = [
   deleteRows('mailkeep_endpoint', 'client_id'),
   deleteRows('mailkeep_test_delivery', 'client_id'),
 ]
-
-const deleteSharedContacts = statement(
-  { ids: ints },
-  (_, p, dialect) => sql`delete from mailkeep_shared_contact where ${dialect.inList(sql.ref('id'), p.ids)}`,
-)
 
 /** Error of a delivery that was not sent because its contact was erased. */
 export const erasedError = "The payload was erased with its contact's data."
@@ -92,7 +83,7 @@ function eraseEvents(events: (p: BatchSlots) => RawBuilder<unknown>): BatchStep 
   )
   const listShared = statement.all(
     batch,
-    (_, p, { inFew }) => sql<{ id: number }>`select distinct shared_contact_id as id from mailkeep_event
+    (_, p, { inFew }) => sql<Sharing>`select distinct shared_contact_id from mailkeep_event
       where ${inFew(sql.ref('id'), events(p))} and shared_contact_id is not null`,
   )
   const eraseBodies = statement.affected(
@@ -107,8 +98,7 @@ function eraseEvents(events: (p: BatchSlots) => RawBuilder<unknown>): BatchStep 
     await failErasedDeliveries(tx, { ...batch, now: now(tx) })
     const shared = await listShared(tx, batch)
     const erased = await eraseBodies(tx, batch)
-    // The other events that share them are of the same contact, and are erased too.
-    if (shared.length > 0) await deleteSharedContacts(tx, { ids: shared.map(({ id }) => id) })
+    await deleteContactsWithoutEvent(tx, shared)
     return erased
   }
 }

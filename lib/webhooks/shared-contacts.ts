@@ -41,7 +41,7 @@ export class SharedContacts {
   }
 }
 
-/** Another transaction may delete the other events of a shared contact. One of both waits here for the other. */
+/** Two transactions may delete the last events of a contact. One of them waits here, and then sees what the other did. */
 const lockSharedContacts = statement.all(
   { ids: ints },
   (_, p, dialect) => sql<{ id: number }>`select id from mailkeep_shared_contact
@@ -54,9 +54,14 @@ const deleteUnshared = statement(
     and not exists (select 1 from mailkeep_event where shared_contact_id = mailkeep_shared_contact.id)`,
 )
 
-/** Deletes the contacts of deleted events, unless other events share them. */
-export async function deleteContactsWithoutEvent(tx: Tx, sharedIds: readonly (number | null)[]): Promise<void> {
-  const ids = distinct(sharedIds.filter((id) => id !== null))
+/** An event that may share its contact. */
+export interface Sharing {
+  readonly shared_contact_id: number | null
+}
+
+/** Deletes the contacts of events that were deleted or erased, unless other events share them. */
+export async function deleteContactsWithoutEvent(tx: Tx, events: readonly Sharing[]): Promise<void> {
+  const ids = distinct(events.flatMap(({ shared_contact_id }) => shared_contact_id ?? []))
   if (ids.length === 0) return
   await lockSharedContacts(tx, { ids })
   await deleteUnshared(tx, { ids })
