@@ -396,6 +396,42 @@ describe('group commit', () => {
     assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 2)
   })
 
+  test('clients take turns, and the writes of each keep their order', async () => {
+    const { group, log } = open({ limits: { size: 3 } })
+    const writes = [
+      ...['a1', 'a2', 'a3', 'a4'].map((value) => ({ value, clientId: 1 })),
+      ...['b1', 'b2'].map((value) => ({ value, clientId: 2 })),
+      { value: 'c1', clientId: undefined },
+    ]
+    await Promise.all(writes.map(({ value, clientId }) => group.write(insert(value), { clientId })))
+    const inserted = log.flatMap((sql) => /'(\w+)'/.exec(sql)?.[1] ?? [])
+    assert.deepEqual(inserted, ['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4'])
+  })
+
+  test('a group that runs again comes before the writes of other clients', async () => {
+    const { group, log } = open({ limits: { size: 2 } })
+    const failing: Work<never> = async (tx) => {
+      await tx.run(plainQuery("insert into t values ('half')"))
+      throw new Error('no')
+    }
+    const write = (clientId: number, work: Work<unknown>) => group.write(work, { clientId })
+    const works = [write(1, insert('a1')), write(1, insert('a2')), write(2, failing), write(3, insert('c1'))]
+    await Promise.allSettled(works)
+    const inserted = log.flatMap((sql) => /'(\w+)'/.exec(sql)?.[1] ?? [])
+    assert.deepEqual(inserted, ['a1', 'half', 'a1', 'half', 'c1', 'a2'])
+  })
+
+  test('one client cannot fill the queue', async () => {
+    const { group } = open({ limits: { waiting: 4, waitingOfClient: 2 } })
+    const write = (clientId: number, value: string) => group.write(insert(value), { clientId })
+    const results = await Promise.allSettled([write(1, 'a'), write(1, 'b'), write(1, 'c'), write(2, 'd')])
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
+    )
+    await write(1, 'c')
+  })
+
   test('work that needs no open transaction runs between two of them, in queue order', async () => {
     const { group, log, rows } = open({
       limits: { size: 2 },

@@ -311,7 +311,12 @@ onPostgres('a PostgreSQL outage', () => {
     const proxy = await openProxy(await target())
     t.after(() => proxy.close())
     const pool = new pg.Pool({ connectionString: through(await databaseUrl(), proxy.port), max: 2 })
-    const connections = new Connections(pool, silent, true, { waiting: 10, waitMs: 300, answerMs: 200 })
+    const connections = new Connections(pool, silent, true, {
+      waiting: 10,
+      waitingOfClient: 10,
+      waitMs: 300,
+      answerMs: 200,
+    })
     t.after(() => connections.close(true))
     const [reader, writes] = [readerOn(connections), new Writes(connections, silent)]
     const one = plainQuery('select 1 as one')
@@ -332,7 +337,12 @@ onPostgres('a PostgreSQL outage', () => {
 
   test('and more requests than can wait are refused immediately', async (t) => {
     const pool = new pg.Pool({ connectionString: await databaseUrl(), max: 1 })
-    const connections = new Connections(pool, silent, true, { waiting: 2, waitMs: 2000, answerMs: 2000 })
+    const connections = new Connections(pool, silent, true, {
+      waiting: 2,
+      waitingOfClient: 2,
+      waitMs: 2000,
+      answerMs: 2000,
+    })
     t.after(() => connections.close(true))
     const reader = readerOn(connections)
     const sleeping = plainQuery('select pg_sleep(0.1)')

@@ -249,7 +249,12 @@ onPostgres('connections to PostgreSQL', () => {
 
   test('that are all in use are waited for, up to a time limit', async (t) => {
     const pool = new pg.Pool({ connectionString: await databaseUrl(), max: 1 })
-    const connections = new Connections(pool, silent, true, { waiting: 10, waitMs: 200, answerMs: 30_000 })
+    const connections = new Connections(pool, silent, true, {
+      waiting: 10,
+      waitingOfClient: 10,
+      waitMs: 200,
+      answerMs: 30_000,
+    })
     t.after(() => connections.close(true))
     const reader = readerOn(connections)
     const lock = await lockElsewhere(t, 4711)

@@ -14,8 +14,9 @@ import { type DriverPool, type DriverResult, ignoreErrorEvents, type PooledClien
 import { rowTypes } from './values.ts'
 
 interface ConnectionLimits {
-  /** Maximum requests that wait for a connection. Further requests are rejected. */
+  /** Maximum requests that wait for a connection, in all and of one client. Further requests are rejected. */
   readonly waiting: number
+  readonly waitingOfClient: number
   /** Maximum time that a request waits for a connection. */
   readonly waitMs: number
   /**
@@ -24,7 +25,12 @@ interface ConnectionLimits {
   readonly answerMs: number
 }
 
-export const connectionLimits: ConnectionLimits = { waiting: 10_000, waitMs: 5000, answerMs: 35_000 }
+export const connectionLimits: ConnectionLimits = {
+  waiting: 10_000,
+  waitingOfClient: 7500,
+  waitMs: 5000,
+  answerMs: 35_000,
+}
 
 /** Part of the connections that one client may use at a time. */
 const clientShare = 0.9
@@ -183,7 +189,8 @@ export class Connections {
 
   async #acquire(clientId: number): Promise<Loan> {
     if (this.#closed) throw closed()
-    if (this.waiting >= this.#limits.waiting) {
+    const { waiting, waitingOfClient } = this.#limits
+    if (this.waiting >= waiting || (this.#turns?.waitingOf(clientId) ?? 0) >= waitingOfClient) {
       throw new MailkeepError('unavailable', 'Too many requests wait for the database: try again shortly.')
     }
     try {

@@ -4,6 +4,7 @@ import { nextTurn } from '../../time.ts'
 import { type Connection, plainQuery } from '../connection.ts'
 import type { SearchIndex, StorageFigures, TransactionOptions } from '../database.ts'
 import { mergeChanges, type SearchChange, Transaction, type Work } from '../transaction.ts'
+import { type QueuedWrite, WriteQueue } from './write-queue.ts'
 
 /** The connection that group commit writes to. It runs one transaction at a time. */
 export interface GroupTarget {
@@ -27,8 +28,9 @@ export interface GroupTarget {
 }
 
 export interface GroupLimits {
-  /** Maximum queue length. Further writes are rejected. */
+  /** Maximum writes that wait, in all and of one client. Further writes are rejected. */
   readonly waiting: number
+  readonly waitingOfClient: number
   /** Maximum writes in a group. */
   readonly size: number
   /** Maximum time for which a group accepts writes, unless the last COMMIT took longer. */
@@ -46,7 +48,7 @@ const maxLockPauseMs = 2
  */
 const groupsInSavepoints = 100
 
-export const groupLimits: GroupLimits = { waiting: 10_000, size: 64, groupMs: 5, lockMs: 5000 }
+export const groupLimits: GroupLimits = { waiting: 10_000, waitingOfClient: 7500, size: 64, groupMs: 5, lockMs: 5000 }
 
 const savepoint = plainQuery('savepoint mailkeep')
 const release = plainQuery('release mailkeep')
@@ -61,15 +63,6 @@ const rollback = plainQuery('rollback')
 export function lockedTooLong(ms = groupLimits.lockMs): MailkeepError {
   const message = `The database was locked for ${ms / 1000} s by another transaction. Inside your own transaction? Use mailkeep.using(trx).`
   return new MailkeepError('unavailable', message)
-}
-
-interface QueuedWrite {
-  readonly since: number
-  /** Whether it has a transaction of its own: a migration, or a write whose group could not be committed. */
-  readonly isAlone: boolean
-  readonly work: Work<unknown>
-  readonly resolve: (value: unknown) => void
-  readonly reject: (error: unknown) => void
 }
 
 /** The result of one write in a group. The caller gets it only after the group's COMMIT. */
@@ -90,7 +83,7 @@ type FinishedWrite = {
 export class GroupCommit {
   readonly #target: GroupTarget
   readonly #limits: GroupLimits
-  #queue: QueuedWrite[] = []
+  readonly #queue = new WriteQueue()
   /** Statements that wait for the gap between two transactions. */
   readonly #betweenTransactions: (() => Promise<void>)[] = []
   #draining: Promise<void> | undefined
@@ -117,14 +110,15 @@ export class GroupCommit {
    * @param options.exclusive Whether it has a transaction of its own.
    * @throws MailkeepError `unavailable`: closing, too many writes waiting, or locked for too long.
    */
-  write<T>(work: Work<T>, { exclusive = false }: TransactionOptions = {}): Promise<T> {
+  write<T>(work: Work<T>, { exclusive = false, clientId = 0 }: TransactionOptions = {}): Promise<T> {
     if (this.#closed) return Promise.reject(closed())
-    if (this.#queue.length >= this.#limits.waiting) {
+    const { waiting, waitingOfClient } = this.#limits
+    if (this.#queue.length >= waiting || this.#queue.lengthOf(clientId) >= waitingOfClient) {
       return Promise.reject(new MailkeepError('unavailable', 'Too many writes are waiting: try again shortly.'))
     }
     return new Promise<T>((resolve, reject) => {
       const settle = { resolve: resolve as (value: unknown) => void, reject }
-      this.#queue.push({ since: performance.now(), isAlone: exclusive, work, ...settle })
+      this.#queue.add({ clientId, since: performance.now(), isAlone: exclusive, work, ...settle })
       this.#draining ??= this.#drain()
     })
   }
@@ -169,34 +163,32 @@ export class GroupCommit {
         await new Promise((resolve) => setTimeout(resolve, pauseMs))
       }
     } catch (error) {
-      for (const { reject } of this.#queue.splice(0)) reject(this.#target.toMailkeepError(error))
+      const waiting = this.#queue.takeLate(Number.POSITIVE_INFINITY)
+      for (const { reject } of waiting) reject(this.#target.toMailkeepError(error))
       return false
     }
   }
 
   #rejectLate(): void {
-    const before = performance.now() - this.#limits.lockMs
-    while (this.#queue.length > 0 && this.#queue[0]!.since <= before) {
-      this.#queue.shift()!.reject(lockedTooLong(this.#limits.lockMs))
-    }
+    const { lockMs } = this.#limits
+    for (const { reject } of this.#queue.takeLate(performance.now() - lockMs)) reject(lockedTooLong(lockMs))
   }
 
   async #runGroup(): Promise<void> {
     const { size, groupMs } = this.#limits
     const deadlineMs = performance.now() + Math.max(groupMs, this.#commitMs)
-    const { isAlone } = this.#queue[0]!
+    const { isAlone } = this.#queue.first!
     const usesSavepoints = isAlone || this.#groupsInSavepoints > 0
     const finished: FinishedWrite[] = []
     const last = () => finished.at(-1)!
-    do finished.push(await this.#run(this.#queue.shift()!, usesSavepoints))
+    do finished.push(await this.#run(this.#queue.take(), usesSavepoints))
     while (
       !isAlone &&
       !last().hasLeftChanges &&
       // Only an error can have ended the transaction.
       (last().ok || this.#target.inTransaction()) &&
       finished.length < size &&
-      this.#queue.length > 0 &&
-      !this.#queue[0]!.isAlone &&
+      this.#queue.first?.isAlone === false &&
       performance.now() < deadlineMs
     )
     if (last().hasLeftChanges) {
@@ -215,7 +207,7 @@ export class GroupCommit {
   async #retry(finished: readonly FinishedWrite[], isAlone: boolean): Promise<void> {
     await this.#rollBack()
     const since = performance.now()
-    this.#queue.unshift(...finished.map(({ waiting }) => ({ ...waiting, since, isAlone })))
+    this.#queue.addAgain(finished.map(({ waiting }) => ({ ...waiting, since, isAlone })))
   }
 
   /** Settles the promises of writes that have been committed. */
