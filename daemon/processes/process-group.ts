@@ -78,7 +78,7 @@ export class ProcessGroup {
     if (this.#hasFailed) throw new CliError('A process ended with an error while it stopped: see the log.')
   }
 
-  /** Resolves when no process runs any more, although nobody stopped them. */
+  /** Resolves when all processes have ended, and `stop` was not called. */
   async allCrashed(): Promise<void> {
     await once(this.#ends, 'crashed')
   }
