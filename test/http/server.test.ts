@@ -911,6 +911,10 @@ test('an error in a stream cuts the answer off, so that the client sees that it 
   assert.match(wire.received, /^HTTP\/1\.1 200 .*first\r\n$/s)
 })
 
+/** Clients on Node 20 and 22 take a reset for an ordinary end. */
+const seesResets = Number(process.versions.node.split('.')[0]) >= 24
+const needsResets = { skip: !seesResets && 'a client on Node 20 or 22 does not see a reset' }
+
 /** Sends a request of HTTP/1.0, whose answer ends with the connection. `end` is how that ended. */
 function dialOld(t: TestContext, server: RunningServer) {
   const { socket } = dial(t, server)
@@ -920,7 +924,7 @@ function dialOld(t: TestContext, server: RunningServer) {
   return { socket, end }
 }
 
-test('a stream to an HTTP/1.0 client that breaks off ends with a reset', async (t) => {
+test('a stream to an HTTP/1.0 client that breaks off ends with a reset', needsResets, async (t) => {
   async function* text() {
     yield 'first'
     throw new Error('the database is gone')
@@ -929,7 +933,7 @@ test('a stream to an HTTP/1.0 client that breaks off ends with a reset', async (
   assert.equal(await dialOld(t, server).end, 'ECONNRESET')
 })
 
-test('a stream that an HTTP/1.0 client does not read in time ends with a reset', async (t) => {
+test('a stream that an HTTP/1.0 client does not read in time ends with a reset', needsResets, async (t) => {
   const { ended, answer } = endless()
   const { server } = await open(t, answer, { silenceMs: 300 })
   const { socket, end } = dialOld(t, server)
@@ -939,7 +943,7 @@ test('a stream that an HTTP/1.0 client does not read in time ends with a reset',
   assert.equal(await end, 'ECONNRESET')
 })
 
-test('a stream to an HTTP/1.0 client that closing cuts ends with a reset', async (t) => {
+test('a stream to an HTTP/1.0 client that closing cuts ends with a reset', needsResets, async (t) => {
   const { answer } = endless()
   const { server } = await open(t, answer)
   const { socket, end } = dialOld(t, server)
