@@ -20,7 +20,10 @@ export function Dialog({ title, isRequired = false, close, children }: DialogPro
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
   const [isLocked, setLocked] = useState(false)
-  const keepOpen = (event: Event) => (isLocked || isRequired) && event.preventDefault()
+  const mustStay = isLocked || isRequired
+  const keepOpen = (event: Event) => mustStay && event.preventDefault()
+  // The browser closes it in spite of `keepOpen` when Escape is pressed several times in quick succession.
+  const onClose = () => (mustStay ? ref.current?.showModal() : close())
   // Not in a later effect: keys that are pressed before it would be lost.
   useLayoutEffect(() => {
     const opener = document.activeElement
@@ -34,7 +37,7 @@ export function Dialog({ title, isRequired = false, close, children }: DialogPro
     <dialog
       ref={ref}
       aria-labelledby={id}
-      onClose={close}
+      onClose={onClose}
       onCancel={keepOpen}
       onKeyDown={(event) => event.key === 'Escape' && keepOpen(event)} // the second Escape cannot be cancelled
     >
