@@ -293,3 +293,15 @@ consoleTest('a contact that is edited keeps its line breaks', async ({ page, vis
   const contact = await data<{ name: string; email: string; extra_attributes: object }>('GET', '/contacts/1')
   assert.deepEqual(contact, { ...contact, ...stored, extra_attributes: { bio: 'First\nSecond!' } })
 })
+
+consoleTest('an erased contact is not a link among the enrolments of a sequence', async ({ page, visit, data }) => {
+  for (const name of ['ada', 'bob']) await data('POST', '/contacts', { email: `${name}@example.org` })
+  await data('POST', '/sequences', { name: 'Welcome', status: 'paused', steps: [] })
+  for (const contact_id of [1, 2]) await data('POST', '/sequences/1/enrolments', { contact_id })
+  await data('DELETE', '/contacts/1')
+  await visit('/console/sequences/1')
+  await page.getByText('Enrolments').click()
+  await page.getByRole('link', { name: 'bob@example.org' }).waitFor()
+  await page.getByRole('cell', { name: 'contact 1', exact: true }).waitFor()
+  assert.equal(await page.getByRole('link', { name: 'contact 1' }).count(), 0)
+})

@@ -98,11 +98,14 @@ function nameOf({ contact_id, contact_email }: Enrolment): string {
 const columns: readonly Column<Enrolment>[] = [
   {
     title: 'Contact',
-    cell: (enrolment) => (
-      <a href={`/console/contacts/${enrolment.contact_id}`} data-row>
-        {nameOf(enrolment)}
-      </a>
-    ),
+    cell: (enrolment) =>
+      enrolment.contact_email === null ? (
+        nameOf(enrolment)
+      ) : (
+        <a href={`/console/contacts/${enrolment.contact_id}`} data-row>
+          {nameOf(enrolment)}
+        </a>
+      ),
   },
   {
     title: 'Status',
