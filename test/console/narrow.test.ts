@@ -40,6 +40,11 @@ consoleTest(
     }
     await assertAccessible(page, 'a sequence')
 
+    await visit('/console/newsletters/1')
+    const tops = (await boxesOf(page.locator('.head .actions button'))).map(({ y }) => y)
+    const inEachLine = [...new Set(tops)].map((top) => tops.filter((other) => other === top).length)
+    assert.deepEqual(inEachLine, [3, 2], 'the buttons of a draft')
+
     await visit('/console/deliveries')
     await loaded(page)
     const edges = (await boxesOf(page.locator('.filters select'))).map(({ x, width }) => Math.round(x + width))
