@@ -1,6 +1,6 @@
 /** What the errors of the API are on a page: words of the page instead of names of the API. */
 import assert from 'node:assert/strict'
-import { assertAccessible, consoleTest } from './world.ts'
+import { assertAccessible, consoleTest, during } from './world.ts'
 
 consoleTest('errors of fields have the labels that the page shows', async ({ page, visit, data, allowErrors }) => {
   allowErrors()
@@ -61,5 +61,49 @@ consoleTest('an attribute named like the label of a field hides no error of the 
   assert.equal(
     await page.locator('table.lines td.main').textContent(),
     'E-mail must be an e-mail address. E-mail must have at most 10000 characters.',
+  )
+})
+
+consoleTest('a count or a choice that cannot be loaded says why', async ({ page, visit, data, allowErrors }) => {
+  allowErrors()
+  await data('POST', '/lists', { name: 'News' })
+  await data('POST', '/lists/1/topics', { name: 'Weekly' })
+  await data('POST', '/segments', { name: 'Adas', filters: { search: 'ada' } })
+  await data('POST', '/newsletters', { name: 'January', subject: 'Hello', html: '<p>{{ unsubscribe_url }}</p>' })
+  const body = JSON.stringify({ message: 'Internal error.', code: 'internal' })
+  const fails = async (path: string, show: () => Promise<void>, loaded: () => Promise<void>) => {
+    const end = await during(page, 'GET', path, (route) =>
+      route.fulfill({ status: 500, headers: { 'X-Request-Id': 'request-7' }, body }),
+    )
+    await show()
+    const error = page.getByRole('alert')
+    await error.getByText('Code internal, request request-7').waitFor()
+    await end()
+    await error.getByRole('button', { name: 'Try again' }).click()
+    await loaded()
+    await error.waitFor({ state: 'detached' })
+  }
+  await fails(
+    '/api/v1/contacts/count*',
+    () => visit('/console/contacts'),
+    () => page.getByText('0 contacts').waitFor(),
+  )
+  await fails(
+    '/api/v1/lists/1/topics*',
+    () => visit('/console/contacts?list=1'),
+    () => page.getByLabel('Topic', { exact: true }).waitFor(),
+  )
+  const openAudience = async () => {
+    await visit('/console/newsletters/1')
+    await page.getByText('Sender and audience').click()
+    await page.getByText('Topics, and who is left out').click()
+  }
+  await fails('/api/v1/segments*', openAudience, () => page.getByLabel('In the segment').waitFor())
+  await fails('/api/v1/lists/1/topics*', openAudience, () => page.getByLabel('Weekly (News)').waitFor())
+  await visit('/console/newsletters/1')
+  await fails(
+    '/api/v1/newsletters/1/audience*',
+    () => page.getByLabel('Subject').fill('Hello again'),
+    () => page.getByText('0 contacts').waitFor(),
   )
 })

@@ -79,6 +79,7 @@ function GroupFilters() {
           {...(name === 'list' && { clears: 'topic' })}
         />
       ))}
+      {topics.error !== undefined && <ErrorBox error={topics.error} retry={topics.reload} />}
     </>
   )
 }

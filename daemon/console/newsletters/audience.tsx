@@ -77,13 +77,16 @@ function Topics({ lists, chosenLists, filters }: TopicsProps) {
   }, [shown.map(({ id }) => id).join()])
   const notes = [...cutLists, ...(offered.value?.cut ?? [])]
   return (
-    <Checks
-      title="Subscribed to any of these topics"
-      name="topics"
-      of={offered.value?.topics ?? []}
-      note={notes.length > 0 ? notes.join(' ') : undefined}
-      filters={filters}
-    />
+    <>
+      {offered.error !== undefined && <ErrorBox error={offered.error} retry={offered.reload} />}
+      <Checks
+        title="Subscribed to any of these topics"
+        name="topics"
+        of={offered.value?.topics ?? []}
+        note={notes.length > 0 ? notes.join(' ') : undefined}
+        filters={filters}
+      />
+    </>
   )
 }
 
@@ -149,6 +152,7 @@ export function AudienceFields({ audience: { segment, ...filters } }: { audience
       <p class="muted">Without a choice, every subscribed contact gets it.</p>
       <input type="hidden" name={audienceMark} value="yes" />
       <FilterFields filters={filters} />
+      {segments.error !== undefined && <ErrorBox error={segments.error} retry={segments.reload} />}
       {(known.length > 0 || segment !== undefined) && (
         <Choice
           label="In the segment"
