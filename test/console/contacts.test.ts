@@ -305,3 +305,33 @@ consoleTest('an erased contact is not a link among the enrolments of a sequence'
   await page.getByRole('cell', { name: 'contact 1', exact: true }).waitFor()
   assert.equal(await page.getByRole('link', { name: 'contact 1' }).count(), 0)
 })
+
+consoleTest('a topic with marks of text direction turns no other words of the history', async (world) => {
+  const { page, visit, data } = world
+  await data('POST', '/lists', { name: 'News' })
+  await data('POST', '/lists/1/topics', { name: '\u202edlrow' }) // reads right to left, and has no end
+  await data('POST', '/lists/1/contacts', { email: 'ada@example.org' })
+  await data('PUT', '/contacts/1/topics/1')
+  await visit('/console/contacts/1')
+  const source = page.locator('.history li').first().getByText('by api')
+  await source.waitFor()
+  const places = await source.evaluate(`(() => {
+    const text = [...document.querySelectorAll('.history li .muted')][0].firstChild
+    const range = document.createRange()
+    return [...text.data].map((_, at) => {
+      range.setStart(text, at)
+      range.setEnd(text, at + 1)
+      return range.getBoundingClientRect().left
+    })
+  })()`)
+  assert.deepEqual(
+    places,
+    (places as number[]).toSorted((a, b) => a - b),
+  )
+})
+
+consoleTest('a contact whose name is a space has its address as title', async ({ page, visit, data }) => {
+  await data('POST', '/contacts', { email: 'ada@example.org', name: '\u00a0' })
+  await visit('/console/contacts/1')
+  await heading(page, 'ada@example.org')
+})

@@ -65,7 +65,7 @@ function ContactView({ contact, reload, erase }: { contact: Contact; reload(): v
   }
   return (
     <Page
-      title={contact.name || contact.email}
+      title={contact.name.trim() || contact.email}
       back={back}
       actions={
         may('member') && (
@@ -103,7 +103,7 @@ function ContactView({ contact, reload, erase }: { contact: Contact; reload(): v
         <dt>E-mail</dt>
         <dd>{contact.email}</dd>
         <dt>Name</dt>
-        <dd>{contact.name || <span class="muted">none</span>}</dd>
+        <dd>{contact.name.trim() || <span class="muted">none</span>}</dd>
         <dt>State</dt>
         <dd>
           <ContactState contact={contact} />{' '}

@@ -29,7 +29,12 @@ export function History({ contact }: { contact: Schemas['Contact'] }) {
               {data.map(({ id, type, source, list_id, topic_id, created_at }) => (
                 <li key={id}>
                   <Time at={created_at} />: {type.replaceAll('_', ' ')}
-                  {topic_id !== null && ` ${nameOf(contact.topics, topic_id, 'topic')}`}
+                  {topic_id !== null && (
+                    <>
+                      {' '}
+                      <bdi>{nameOf(contact.topics, topic_id, 'topic')}</bdi>
+                    </>
+                  )}
                   {list_id !== null && (
                     <>
                       {topic_id === null ? ' ' : ', '}
