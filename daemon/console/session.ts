@@ -55,9 +55,10 @@ function readToken(): string | undefined {
 
 /** Reads the token of a link with `#token=…`, and removes it from the address bar and the tab's history. */
 export function linkedToken(): string | undefined {
-  const linked = /^#token=([\w.~+/-]+=*)$/.exec(location.hash)?.[1]
-  if (linked !== undefined) history.replaceState(null, '', location.pathname + location.search)
-  return linked
+  const [, linked] = /^#token=(.*)$/.exec(location.hash) ?? []
+  if (linked === undefined) return undefined
+  history.replaceState(null, '', location.pathname + location.search)
+  return /^[\w.~+/-]+=*$/.test(linked) ? linked : undefined
 }
 
 export function signIn(given: string): void {

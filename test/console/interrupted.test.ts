@@ -404,6 +404,14 @@ consoleTest('the link of a token works in a tab that is open', async ({ page, ur
   assert.equal(page.url(), `${url}/console/contacts`)
 })
 
+consoleTest('a token that was copied with a bracket leaves the address bar, too', async ({ page, url, token }) => {
+  await page.goto(`${url}/console/contacts#token=${token})`)
+  await page.getByLabel('API token').waitFor()
+  assert.equal(page.url(), `${url}/console/contacts`)
+  await page.goto(`${url}/console/contacts#token=${token}%20`)
+  await page.waitForURL(`${url}/console/contacts`)
+})
+
 consoleTest('the link of another token shows nothing of the last one', async ({ page, visit, url, data }) => {
   await data('POST', '/contacts', { email: 'ada@example.org' })
   await visit('/console/contacts')
