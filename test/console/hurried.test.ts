@@ -272,3 +272,12 @@ consoleTest('a secret stays until it is copied, however fast Escape is pressed',
   await page.getByRole('button', { name: 'I have copied it' }).click()
   await dialog.waitFor({ state: 'detached' })
 })
+
+consoleTest('a key that is pressed as soon as a page has loaded is not lost', async ({ page, visit, url }) => {
+  await visit('/')
+  for (let n = 0; n < 10; n++) {
+    await page.goto(`${url}/console/tags`)
+    await page.keyboard.press('n')
+    await page.getByRole('dialog', { name: 'New tag' }).waitFor()
+  }
+})

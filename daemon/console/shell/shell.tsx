@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks'
+import { useEffect, useErrorBoundary, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso'
 import { textColourOn } from '../../pages/colour.ts'
 import { api, dataOf, RequestError } from '../api.ts'
@@ -20,7 +20,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   const { path, url, route } = useLocation()
   const [isMenuOpen, setMenuOpen] = useState(false)
   const menuButton = useRef<HTMLButtonElement>(null)
-  useEffect(() => listenForKeys((href) => void leaveFor(href)), [])
+  useLayoutEffect(() => listenForKeys((href) => void leaveFor(href)), [])
   useEffect(() => noteView({ url, open: route }), [url])
   useEffect(() => ignoreRepeatedPresses(), [])
   useEffect(() => keepFocus(), [])
