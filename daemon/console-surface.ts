@@ -76,7 +76,7 @@ function encodeAsset(
 ): ApiResponse {
   const headers = {
     'X-Request-Id': requestIdOf(request),
-    ETag: tag,
+    ETag: `W/${tag}`, // the same for both encodings
     Vary: 'Accept-Encoding',
     'Cache-Control': isAsset ? 'public, max-age=31536000, immutable' : 'no-cache',
     'Content-Security-Policy': policy,
