@@ -408,6 +408,14 @@ describe('group commit', () => {
     assert.deepEqual(inserted, ['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4'])
   })
 
+  test('no later write of a client comes before one of no particular client', async () => {
+    const { group, log } = open()
+    const write = (value: string, clientId?: number) => group.write(insert(value), { clientId })
+    await Promise.all([write('a1', 1), write('x'), write('y'), write('b1', 2), write('a2', 1)])
+    const inserted = log.flatMap((sql) => /'(\w+)'/.exec(sql)?.[1] ?? [])
+    assert.deepEqual(inserted, ['a1', 'x', 'y', 'b1', 'a2'])
+  })
+
   test('a group that runs again comes before the writes of other clients', async () => {
     const { group, log } = open({ limits: { size: 2 } })
     const failing: Work<never> = async (tx) => {

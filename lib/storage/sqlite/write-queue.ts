@@ -11,7 +11,11 @@ export interface QueuedWrite {
   readonly reject: (error: unknown) => void
 }
 
-/** The writes that wait for the connection. Clients take turns. The writes of one client keep their order. */
+/**
+ * The writes that wait for the connection. Clients take turns. The writes of one client keep their order. Those of no
+ * particular client have turns too, and no later write overtakes them: a host that subscribes a handler and then saves a
+ * contact, without waiting, gets its event.
+ */
 export class WriteQueue {
   /** Writes that have run and must run again, before all others. */
   readonly #again: QueuedWrite[] = []
@@ -29,8 +33,14 @@ export class WriteQueue {
 
   /** The write whose turn it is. */
   get first(): QueuedWrite | undefined {
-    const [ofClient] = this.#clients.values()
-    return this.#again[0] ?? ofClient?.[0]
+    return this.#again[0] ?? this.#next()?.[0]
+  }
+
+  /** Returns the writes of the client whose turn it is. */
+  #next(): QueuedWrite[] | undefined {
+    const [next] = this.#clients.values()
+    const own = this.#clients.get(0)
+    return next && own && own[0]!.since <= next[0]!.since ? own : next
   }
 
   add(write: QueuedWrite): void {
@@ -50,10 +60,10 @@ export class WriteQueue {
     this.#length -= 1
     const again = this.#again.shift()
     if (again) return again
-    const [writes] = this.#clients.values()
-    const write = writes!.shift()!
+    const writes = this.#next()!
+    const write = writes.shift()!
     this.#clients.delete(write.clientId)
-    if (writes!.length > 0) this.#clients.set(write.clientId, writes!)
+    if (writes.length > 0) this.#clients.set(write.clientId, writes)
     return write
   }
 
