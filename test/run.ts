@@ -45,6 +45,9 @@ const folders = [
 const apart = new Set(['daemon', 'package', 'properties'])
 const filesPerProcess = 10
 
+/** A test that waits for what never happens fails after this time, with its name. */
+const hungAfterMs = 20 * 60_000
+
 /** A file that cannot be imported fails as a test, so that the others of its group still run. */
 const loader = `import { test } from 'node:test'
 async function load(file) {
@@ -80,7 +83,11 @@ if (process.env.MAILKEEP_TEST_BINARY === undefined) {
 await sparticuz.executablePath().catch(() => undefined) // not on Linux: support/browser.ts says so
 
 const skipped = { postgres: 0, browser: 0 }
-const results = run({ files: timing ? timed(files()) : grouped(files()), concurrency: timing ? 1 : processesAtOnce })
+const results = run({
+  files: timing ? timed(files()) : grouped(files()),
+  concurrency: timing ? 1 : processesAtOnce,
+  timeout: hungAfterMs,
+})
 results.on('test:pass', ({ skip }) => {
   if (skip === withoutPostgres) skipped.postgres += 1
   if (typeof skip === 'string' && skip.startsWith(withoutBrowser)) skipped.browser += 1
