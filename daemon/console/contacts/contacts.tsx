@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { plural } from '../../progress.ts'
 import { answerOf, api, dataOf, type Schemas } from '../api.ts'
 import { NewButton } from '../parts/buttons.tsx'
-import { Empty, ErrorBox, useLoad } from '../parts/load.tsx'
+import { Empty, LoadError, useLoad } from '../parts/load.tsx'
 import { Badge, Page, useQuery } from '../parts/page.tsx'
 import { type Column, Listing, timeColumn, usePage } from '../parts/table.tsx'
 import { may } from '../session.ts'
@@ -38,9 +38,7 @@ export function Contacts() {
       <p class="muted count" role="status">
         {count.value ? plural(count.value.count, 'contact') : '\u00a0'}
       </p>
-      {count.error !== undefined && contacts.error === undefined && (
-        <ErrorBox error={count.error} retry={count.reload} />
-      )}
+      {contacts.error === undefined && <LoadError of={count} />}
       <Listing of={{ ...contacts, reload }} empty={<NoContact hasFilter={key !== '{}'} />} columns={columns} />
       {isCreating && <CreateContact close={() => setCreating(false)} />}
     </Page>

@@ -2,7 +2,7 @@ import { useLocation } from 'preact-iso'
 import { allLists, allTags, api, cutNote, dataOf, type Schemas } from '../api.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Choice, Field, Form, textOf } from '../parts/form.tsx'
-import { ErrorBox, useLoad } from '../parts/load.tsx'
+import { LoadError, useLoad } from '../parts/load.tsx'
 import { say } from '../parts/notice.tsx'
 
 /** The notice after a contact was put on a list with double opt-in. */
@@ -40,7 +40,7 @@ export function CreateContact({ close }: { close(): void }) {
         <Field label="E-mail" name="email" type="address" required />
         <Field label="Name" name="name" maxLength={255} />
         <Field label="Tags" name="tags" hint="Separated by commas. New tags are created." />
-        {lists.error !== undefined && <ErrorBox error={lists.error} retry={lists.reload} />}
+        <LoadError of={lists} />
         <Choice
           label="List"
           name="list"

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { allLists, allSegments, allTags, type Choices, cutNote, type Schemas, topicsOf } from '../api.ts'
 import { Filter } from '../parts/filter.tsx'
-import { ErrorBox, useLoad } from '../parts/load.tsx'
+import { LoadError, useLoad } from '../parts/load.tsx'
 import { useQuery } from '../parts/page.tsx'
 import type { Paths } from '../paths.ts'
 import { SearchField } from './contacts.tsx'
@@ -50,7 +50,7 @@ function GroupFilters() {
   const [query] = useQuery()
   const groups = useLoad(loadGroups, [])
   const topics = useLoad(() => loadTopics(query.list), [query.list])
-  if (groups.error !== undefined) return <ErrorBox error={groups.error} retry={groups.reload} />
+  if (groups.error !== undefined) return <LoadError of={groups} />
   const { lists, tags, segments } = groups.value ?? {}
   const filters = [
     { name: 'list', title: 'List', any: 'Any list', of: lists },
@@ -79,7 +79,7 @@ function GroupFilters() {
           {...(name === 'list' && { clears: 'topic' })}
         />
       ))}
-      {topics.error !== undefined && <ErrorBox error={topics.error} retry={topics.reload} />}
+      <LoadError of={topics} />
     </>
   )
 }

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Schemas } from '../api.ts'
 import { allLists, allSegments, allTags, cutNote, topicsOf } from '../api.ts'
 import { Choice, textOf } from '../parts/form.tsx'
-import { ErrorBox, useLoad } from '../parts/load.tsx'
+import { LoadError, useLoad } from '../parts/load.tsx'
 
 type Audience = Schemas['Newsletter']['audience']
 type Filters = Omit<Audience, 'segment'>
@@ -31,7 +31,7 @@ export function FilterFields({ filters }: { filters: Filters }) {
   const moreTags = cutNote(groups.value?.tags, 'tags')
   return (
     <>
-      {groups.error !== undefined && <ErrorBox error={groups.error} retry={groups.reload} />}
+      <LoadError of={groups} />
       <Checks
         title="On any of these lists"
         name="lists"
@@ -78,7 +78,7 @@ function Topics({ lists, chosenLists, filters }: TopicsProps) {
   const notes = [...cutLists, ...(offered.value?.cut ?? [])]
   return (
     <>
-      {offered.error !== undefined && <ErrorBox error={offered.error} retry={offered.reload} />}
+      <LoadError of={offered} />
       <Checks
         title="Subscribed to any of these topics"
         name="topics"
@@ -152,7 +152,7 @@ export function AudienceFields({ audience: { segment, ...filters } }: { audience
       <p class="muted">Without a choice, every subscribed contact gets it.</p>
       <input type="hidden" name={audienceMark} value="yes" />
       <FilterFields filters={filters} />
-      {segments.error !== undefined && <ErrorBox error={segments.error} retry={segments.reload} />}
+      <LoadError of={segments} />
       {(known.length > 0 || segment !== undefined) && (
         <Choice
           label="In the segment"

@@ -4,7 +4,7 @@ import { plural } from '../../progress.ts'
 import { answerOf, api, dataOf, RequestError, type Schemas } from '../api.ts'
 import { confirmAndRun } from '../parts/dialog.tsx'
 import type { SaveState } from '../parts/form.tsx'
-import { ErrorBox, type Loading, useLoad, useReload } from '../parts/load.tsx'
+import { LoadError, type Loading, useLoad, useReload } from '../parts/load.tsx'
 import { attempt, say } from '../parts/notice.tsx'
 import { Later, Page, useOpenView } from '../parts/page.tsx'
 import { RecordPage, useRecordId } from '../parts/record.tsx'
@@ -133,7 +133,7 @@ function NewsletterView({ newsletter, set, reload }: NewsletterViewProps) {
           <>
             <dt>Audience now</dt>
             <dd>
-              {audience.error !== undefined && <ErrorBox error={audience.error} retry={audience.reload} />}
+              <LoadError of={audience} />
               {audience.error === undefined && (audience.value ? plural(audience.value.count, 'contact') : '…')}
             </dd>
           </>

@@ -106,6 +106,11 @@ export function Loaded<T>({ of, children }: { of: Loading<T>; children: (value: 
   )
 }
 
+/** Shows why something could not be loaded, and offers to try again. */
+export function LoadError({ of: { error, reload } }: { of: Pick<Loading<unknown>, 'error' | 'reload'> }) {
+  return error === undefined ? null : <ErrorBox error={error} retry={reload} />
+}
+
 /** Shows an error with its code and request id, by which the log of the server is searched. */
 export function ErrorBox({ error, retry }: { error: unknown; retry?: () => void }) {
   const { message, code, requestId, status, fields } = asRequestError(error)

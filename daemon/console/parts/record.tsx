@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact'
 import { useRoute } from 'preact-iso'
 import { RequestError } from '../api.ts'
-import { ErrorBox, Loaded, type Loading } from './load.tsx'
+import { LoadError, Loaded, type Loading } from './load.tsx'
 import { type Back, Page } from './page.tsx'
 
 /** Returns an id of the address, or NaN if it is none. No record has that, so the API answers that it is not found. */
@@ -26,7 +26,7 @@ export function RecordPage<T extends { readonly id: number }>({ of, id, noun, ba
   if (of.value?.id === id) {
     return (
       <>
-        {of.error !== undefined && <ErrorBox error={of.error} retry={of.reload} />}
+        <LoadError of={of} />
         {children(of.value)}
       </>
     )
