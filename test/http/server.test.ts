@@ -236,18 +236,17 @@ test('when too many requests wait, only the connection that sends more is closed
   while ((again.received.match(/HTTP\/1.1 200/g)?.length ?? 0) < 28) await once(again.socket, 'data')
 })
 
+/** Answers with the length of the body, or with the code of the error. */
+async function countBytes(request: ApiRequest): Promise<ApiResponse> {
+  try {
+    return json({ bytes: (await request.body()).length })
+  } catch (error) {
+    return json({ code: (error as { code: string }).code }, 503)
+  }
+}
+
 test('large bodies share a budget of bytes; beyond it they get 503, and small ones are accepted', async (t) => {
-  const { server } = await open(
-    t,
-    async (request) => {
-      try {
-        return json({ bytes: (await request.body()).length })
-      } catch (error) {
-        return json({ code: (error as { code: string }).code }, 503)
-      }
-    },
-    { bodiesBytes: 300_000 },
-  )
+  const { server } = await open(t, countBytes, { bodiesBytes: 300_000 })
   const slow = dial(t, server)
   slow.socket.write(`${post(200_000)}some`)
   await fetch(server.url) // the slow one has begun
@@ -265,11 +264,7 @@ test('one client leaves a part of the budget to the bodies of others', async (t)
     t,
     async (request) => {
       request.identify!(Number(request.target.slice(1)))
-      try {
-        return json({ bytes: (await request.body()).length })
-      } catch (error) {
-        return json({ code: (error as { code: string }).code }, 503)
-      }
+      return await countBytes(request)
     },
     { bodiesBytes: 400_000 },
   )

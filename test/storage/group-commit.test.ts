@@ -77,7 +77,16 @@ const insert =
     return value
   }
 
+/** Fails after it has changed a row. */
+const failing: Work<never> = async (tx) => {
+  await tx.run(plainQuery("insert into t values ('half')"))
+  throw new Error('no')
+}
+
 const fatal = (code: string) => Object.assign(new Error(code), { code, endsTransaction: true })
+
+/** Returns the values that were inserted, in order. */
+const insertedIn = (log: readonly string[]) => log.flatMap((sql) => /'(\w+)'/.exec(sql)?.[1] ?? [])
 
 const count = (log: readonly string[], sql: string) => log.filter((one) => one === sql).length
 
@@ -96,10 +105,6 @@ describe('group commit', () => {
 
     test(`a write that fails rolls back only itself, on a connection ${connection}`, async () => {
       const { group, rows, log } = open({ isShared })
-      const failing: Work<never> = async (tx) => {
-        await tx.run(plainQuery("insert into t values ('half')"))
-        throw new Error('no')
-      }
       const works = [insert('a'), failing, insert('b')]
       const results = await Promise.allSettled(works.map((work) => group.write(work)))
       assert.deepEqual(
@@ -404,29 +409,22 @@ describe('group commit', () => {
       { value: 'c1', clientId: undefined },
     ]
     await Promise.all(writes.map(({ value, clientId }) => group.write(insert(value), { clientId })))
-    const inserted = log.flatMap((sql) => /'(\w+)'/.exec(sql)?.[1] ?? [])
-    assert.deepEqual(inserted, ['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4'])
+    assert.deepEqual(insertedIn(log), ['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4'])
   })
 
   test('no later write of a client comes before one of no particular client', async () => {
     const { group, log } = open()
     const write = (value: string, clientId?: number) => group.write(insert(value), { clientId })
     await Promise.all([write('a1', 1), write('x'), write('y'), write('b1', 2), write('a2', 1)])
-    const inserted = log.flatMap((sql) => /'(\w+)'/.exec(sql)?.[1] ?? [])
-    assert.deepEqual(inserted, ['a1', 'x', 'y', 'b1', 'a2'])
+    assert.deepEqual(insertedIn(log), ['a1', 'x', 'y', 'b1', 'a2'])
   })
 
   test('a group that runs again comes before the writes of other clients', async () => {
     const { group, log } = open({ limits: { size: 2 } })
-    const failing: Work<never> = async (tx) => {
-      await tx.run(plainQuery("insert into t values ('half')"))
-      throw new Error('no')
-    }
     const write = (clientId: number, work: Work<unknown>) => group.write(work, { clientId })
     const works = [write(1, insert('a1')), write(1, insert('a2')), write(2, failing), write(3, insert('c1'))]
     await Promise.allSettled(works)
-    const inserted = log.flatMap((sql) => /'(\w+)'/.exec(sql)?.[1] ?? [])
-    assert.deepEqual(inserted, ['a1', 'half', 'a1', 'half', 'c1', 'a2'])
+    assert.deepEqual(insertedIn(log), ['a1', 'half', 'a1', 'half', 'c1', 'a2'])
   })
 
   test('one client cannot fill the queue', async () => {
