@@ -138,7 +138,7 @@ export function hasContact(data: object): data is ContactData {
   return 'contact' in data && typeof data.contact === 'object' && data.contact !== null
 }
 
-/** Returns the fields of `data` with a smaller contact each time. */
+/** Returns smaller copies of a contact. Each lacks one more of the large fields, and `truncated` names those it lacks. */
 function* withoutLargeFields(contact: object): Generator<ContactData & { readonly truncated: readonly string[] }> {
   const empty: Record<string, unknown> = {}
   for (const [field, value] of [

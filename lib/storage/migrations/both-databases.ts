@@ -196,8 +196,15 @@ function sharedContactsMigration({ id, int, end }: Pick<Words, 'id' | 'int' | 'e
 
 /** The last migrations, which differ in their words only. */
 export function lastMigrations(words: Pick<Words, 'id' | 'int' | 'time' | 'end'>): readonly Migration[] {
-  const tables = [pastChangesMigration(words), movedSteps, listVersions]
-  return [segmentFilters, ...tables, addressKeys, names, sharedContactsMigration(words)]
+  return [
+    segmentFilters,
+    pastChangesMigration(words),
+    movedSteps,
+    listVersions,
+    addressKeys,
+    names,
+    sharedContactsMigration(words),
+  ]
 }
 
 /** The counts of deliveries that no series contains yet. */
